@@ -22,9 +22,10 @@ from search.encoding.encoder import Encoder
 from search.errors import ReadError
 from search.records.reports import Changes
 from search.store.database import connect_to_read, one_meta, reading
+from search.store.file_states import FileState, skipped_when_read, stored_documents, stored_files
 from search.store.layout import DATABASE, is_index, own_part
 from search.store.settings import Folders, PassageSettings, Source, as_text
-from search.store.status import FileState, grouped, skipped_when_read, stored_documents, stored_files
+from search.store.status import grouped
 from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from search.errors import InputError
 from search.store.database import one_meta, reading
+from search.store.file_states import FileState, has_more_files, stored_files
 from search.store.files import DATABASE
-from search.store.status import FileState, has_more_files, stored_files
 
 if TYPE_CHECKING:
     from search.store.settings import Facts

@@ -22,10 +22,11 @@ from search.records.reports import Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
+from search.store.file_states import stored_files
 from search.store.passages import content_key
 from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
-from search.store.status import skipped_groups, stored_files, tokens_beyond
+from search.store.status import skipped_groups, tokens_beyond
 from search.store.vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 

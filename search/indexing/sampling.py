@@ -26,8 +26,8 @@ from search.encoding.encoder import Encoder
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.store.bm25 import discriminative, scale, weight
 from search.store.database import one_meta
+from search.store.null_distribution import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.sqlite import Snapshot
-from search.store.status import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.tables import Tables
 from search.store.terms import words
 

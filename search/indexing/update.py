@@ -48,6 +48,7 @@ from search.store.database import (
     reading,
     replace_database,
 )
+from search.store.file_states import stored_files
 from search.store.files import (
     DATABASE,
     WORK,
@@ -65,7 +66,6 @@ from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.segments import named_files
 from search.store.settings import Folders, Named, PassageSettings, Source, as_text, fingerprint_of
-from search.store.status import stored_files
 from search.store.writer import writing
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from search.ranking.selection import Selection
     from search.records.options import Ranking
     from search.store.conditions import Where
+    from search.store.null_distribution import Baseline
     from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot, Store
-    from search.store.status import Baseline
 
 
 def ranked(

@@ -2,7 +2,8 @@
 
     sqlite.py       an open index, and snapshots of it: the interface for reading
     passages.py     reads passages and annotations; annotating.py annotates; places.py resolves paths
-    status.py       status of an index and its files, and the null distribution of its scores
+    status.py       status of an index; file_states.py: state of each file when it was read
+    null_distribution.py  scores of unrelated pairs of a query and a passage
     vectors.py      embeddings of passages and tokens in index.db; codes.py finds the exact nearest passages
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction

@@ -42,11 +42,12 @@ from search.store.bm25 import Matches, TermHits, Words
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, unfilled, whole
 from search.store.files import DATABASE, remove_index
+from search.store.null_distribution import Baseline, read_baseline
 from search.store.passages import Rows
 from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import Facts
-from search.store.status import Baseline, read_baseline, status_of
+from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, words
 from search.store.vectors import best, cosines_of, embeddings, token_vectors_of
 
