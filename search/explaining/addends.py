@@ -22,7 +22,7 @@ from search.records.options import Ranking
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.sqlite import Snapshot
-from search.store.vectors import stored_positions
+from search.store.token_vectors import stored_positions
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from search.records.contents import StoredPassage
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
-from search.store.vectors import stored_positions, unit_rows
+from search.store.token_vectors import stored_positions, unit_rows
 
 # Weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
 LATE_SHARE = 0.5

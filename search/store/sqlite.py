@@ -49,7 +49,8 @@ from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, text
 from search.store.settings import Facts
 from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, words
-from search.store.vectors import best, cosines_of, embeddings, token_vectors_of
+from search.store.token_vectors import token_vectors_of
+from search.store.vectors import best, cosines_of, embeddings
 
 if TYPE_CHECKING:
     from typing import TypeAlias
