@@ -17,7 +17,6 @@ import numpy as np
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import IndexOutdated, InputError, SearchError, quoted
-from search.ranking.freshness import with_file_status
 from search.ranking.question import (
     EncodedQuery,
     Example,
@@ -57,6 +56,7 @@ from search.records.options import (
 from search.store.contents import require_contents
 from search.store.database import read_meta
 from search.store.earlier_format import EarlierFormatStore
+from search.store.freshness import with_file_status
 from search.store.layout import (
     DATABASE,
     find_index,
@@ -1001,7 +1001,7 @@ class Index:
         Raises:
             IdMissing: the index has no document with this ID.
         """
-        from search.ranking.reading import document_text
+        from search.store.document_text import document_text
 
         return document_text(self._store, id_)
 
@@ -1015,7 +1015,7 @@ class Index:
         Raises:
             IdMissing: the index has no document with this ID.
         """
-        from search.ranking.reading import file_text
+        from search.store.document_text import file_text
 
         return file_text(self._store, document)
 
@@ -1025,7 +1025,7 @@ class Index:
         Raises:
             IdMissing: the index has no passage with this ID.
         """
-        from search.ranking.reading import passage_text
+        from search.store.document_text import passage_text
 
         return passage_text(self._store, id_)
 
@@ -1041,7 +1041,7 @@ class Index:
         Raises:
             InputError: `lines` is below 0.
         """
-        from search.ranking.reading import surroundings
+        from search.store.document_text import surroundings
 
         return surroundings(hit, lines)
 
@@ -1072,7 +1072,7 @@ class Index:
         """
         from search.bert.answering import answer_from, required
         from search.bert.checkpoint import load_head
-        from search.ranking.reading import span_lines
+        from search.store.document_text import span_lines
 
         reader = load_head("answer", required(model), self._offline)
         hits = self.query(question, k, **options)

@@ -28,7 +28,6 @@ from search.explaining.explanation import (
     similarity_layer,
 )
 from search.indexing.plan import listed as walked
-from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
@@ -39,6 +38,7 @@ from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.options import Ranking
 from search.records.tokens import TokenVectors
+from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath
 from search.store.settings import Facts, Source
 

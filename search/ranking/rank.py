@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import completed, diverse, numbered, once, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
+from search.store.freshness import with_file_status
 from search.store.passages import existing
 
 if TYPE_CHECKING:
