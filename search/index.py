@@ -31,6 +31,7 @@ from search.ranking.question import (
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
+from search.records.option_tools import documented, parts_of
 from search.records.options import (
     AttributionOptions,
     BuildOptions,
@@ -44,15 +45,13 @@ from search.records.options import (
     MatrixOptions,
     Pooling,
     QueryOptions,
-    Ranking,
     RankingOptions,
     RankOptions,
     RerankOptions,
     SelectionOptions,
     SimilarOptions,
-    documented,
-    parts_of,
 )
+from search.records.ranking import Ranking
 from search.store.contents import require_contents
 from search.store.database import read_meta
 from search.store.earlier_format import EarlierFormatStore

@@ -25,7 +25,8 @@ from search.index import Index
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits, Surroundings
-from search.records.options import EngineName, SelectionOptions, part_of
+from search.records.option_tools import part_of
+from search.records.options import EngineName, SelectionOptions
 from search.store.home import is_own
 from search.store.layout import all_indexes
 

@@ -18,7 +18,7 @@ from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
 from search.records.explanations import Term
 from search.records.hits import Hit
-from search.records.options import Ranking
+from search.records.ranking import Ranking
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.sqlite import Snapshot

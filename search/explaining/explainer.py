@@ -36,7 +36,7 @@ from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
-from search.records.options import Ranking
+from search.records.ranking import Ranking
 from search.records.tokens import TokenVectors
 from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath

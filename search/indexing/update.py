@@ -29,14 +29,8 @@ from search.files import PRIVATE_FOLDER, make_private, patiently
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.fingerprint import WHOLE_TEXT
-from search.records.options import (
-    BuildOptions,
-    EncoderOptions,
-    EngineName,
-    SourceOptions,
-    StoreOptions,
-    parts_of,
-)
+from search.records.option_tools import parts_of
+from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
 from search.records.reports import Progress, Report
 from search.store.contents import require_no_contents
 from search.store.database import (

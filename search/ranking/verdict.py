@@ -22,7 +22,7 @@ import numpy as np
 
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.records.hits import Verdict
-from search.records.options import Ranking
+from search.records.ranking import Ranking
 from search.store.bm25 import weight
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.records.options import Ranking
+    from search.records.ranking import Ranking
     from search.store.bm25 import Matches
     from search.store.sqlite import Ids, Snapshot, Store
     from search.store.terms import IndexTerm

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from search.errors import InputError, quoted
-from search.records.options import declared, part_of
+from search.records.option_tools import declared, part_of
 
 LONGEST_QUERY = 2_000  # characters of a query or filter
 LAST_HIT = 10_000  # highest rank of a hit

@@ -28,7 +28,7 @@ from search.records.inspections import (
     Inspection,
     ModelShape,
 )
-from search.records.options import Ranking
+from search.records.ranking import Ranking
 from search.render import page
 from search.render.bars import Mark
 from search.render.heatmap import units

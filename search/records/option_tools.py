@@ -1,0 +1,92 @@
+"""Functions that read the declarations of options: defaults, validation, and the options of a docstring.
+
+An option class is one of the TypedDicts in `search.records.options`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from inspect import cleandoc
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from search.errors import InputError
+from search.records.options import Option
+
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@cache
+def declared(kind: type) -> dict[str, tuple[Any, Option]]:
+    """Return name -> (type, declaration) of each option of an option class, in the order of declaration."""
+    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
+
+
+@cache
+def defaults(kind: type) -> dict[str, Any]:
+    """Return name -> default of each option of an option class."""
+    return {name: option.default for name, (_, option) in declared(kind).items()}
+
+
+def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Return the options of an option class that differ from their defaults."""
+    return {
+        name: options[name]
+        for name, value in defaults(kind).items()
+        if options[name] not in (value, [], ())
+    }
+
+
+def documented(kind: type) -> Callable[[Function], Function]:
+    """Decorator that appends the options of an option class to the docstring of a function."""
+
+    def document(function: Function) -> Function:
+        lines = (f"    {name}: {option.help}" for name, (_, option) in declared(kind).items())
+        function.__doc__ = "\n".join((cleandoc(function.__doc__ or ""), "", "Options:", *lines))
+        return function
+
+    return document
+
+
+def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
+    """Return the options that belong to the option class `kind`."""
+    selected = {name: value for name, value in options.items() if name in kind.__annotations__}
+    return selected  # type: ignore[return-value]
+
+
+def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+    """Split options by option class.
+
+    Raises:
+        TypeError: an option belongs to no class, so it is an unknown keyword argument.
+    """
+    names = {name: None for kind in kinds for name in kind.__annotations__}
+    if unknown := options.keys() - names.keys():
+        raise TypeError(f"unknown option '{min(unknown)}'. Choose from: {', '.join(names)}")
+    return [part_of(options, kind) for kind in kinds]
+
+
+def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Validate options of an option class, and add the defaults of missing options.
+
+    Raises:
+        TypeError: unknown option.
+        InputError: a value is not one of the choices, not a number, or out of range.
+    """
+    parts_of(options, kind)
+    for name, value in options.items():
+        type_, option = declared(kind)[name]
+        if value is not None or option.default is not None:
+            _require_valid(name, value, type_, option)
+    return {**defaults(kind), **options}
+
+
+def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
+    if get_origin(type_) is Literal and value not in get_args(type_):
+        raise InputError(f"unknown {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
+    if isinstance(value, float) and math.isnan(value):
+        raise InputError(f"{name} is not a number.")
+    if option.le is not None and value > option.le:
+        raise InputError(f"{name} is {value}; the maximum is {option.le:g}.")
+    if option.ge is not None and value < option.ge:
+        raise InputError(f"{name} is {value}; the minimum is {option.ge:g}.")
