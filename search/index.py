@@ -31,7 +31,7 @@ from search.ranking.question import (
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
-from search.records.option_tools import documented, parts_of
+from search.records.option_tools import documented, split_options
 from search.records.options import (
     AttributionOptions,
     BuildOptions,
@@ -654,7 +654,7 @@ class Index:
                 that is not a keyword of the query.
             FingerprintMismatch: the model's weights have changed since the index was built.
         """
-        ranking_options, selection_options, filter_options, matrix_options = parts_of(
+        ranking_options, selection_options, filter_options, matrix_options = split_options(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         question: str | Question = ""
@@ -733,7 +733,7 @@ class Index:
         """
         from search.ranking.words import candidates
 
-        ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
+        ranking_options, filter_options = split_options(options, RankingOptions, FilterOptions)
         question, where = self._parsed(text, **filter_options)
         ranking = Ranking.of(**ranking_options)
         # Even at weight 0: the page may choose a weight at which embeddings count.
@@ -828,7 +828,7 @@ class Index:
         **options: Unpack[ExplainOptions],
     ) -> list[Explanation]:
         """Explain several hits of one query, in their order; their tokens are encoded in one batch."""
-        ranking_options, how = parts_of(options, RankingOptions, AttributionOptions)
+        ranking_options, how = split_options(options, RankingOptions, AttributionOptions)
         question, _ = self._parsed(query)
         explainer = self._explainer(question, Ranking.of(**ranking_options), progress=progress, **how)
         return explainer.explain(hits)
@@ -860,7 +860,7 @@ class Index:
         Raises:
             InputError: an empty query, a folder instead of a file, or an unknown ID or line.
         """
-        ranking_options, limit_options, filter_options = parts_of(
+        ranking_options, limit_options, filter_options = split_options(
             options, RankingOptions, LimitOptions, FilterOptions
         )
         question, where = self._parsed(query, **filter_options)
@@ -913,7 +913,7 @@ class Index:
         """
         from search.ranking.question import similar_to
 
-        selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
+        selection_options, filter_options = split_options(options, SelectionOptions, FilterOptions)
         where, selection = self._filter(**filter_options), Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
             query, ids = similar_to(snapshot, example)

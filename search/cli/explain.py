@@ -104,7 +104,7 @@ def explain(
     opened = index.open()
     hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
-        hit = opened.hit(text, hit, **option_tools.part_of(chosen, options.RerankOptions))
+        hit = opened.hit(text, hit, **option_tools.select_options(chosen, options.RerankOptions))
     with view.method(matrix or view.words, output.quiet) as method:
         explanation = opened.explain(text, hit, **method)
     view.show(
@@ -135,7 +135,7 @@ def contrast(
     opened = index.open()
     first, second = (_hit_at(opened, text, typed, chosen) for typed in (a, b))
     compared = opened.contrast(
-        text, first, second, **option_tools.part_of(chosen, options.RankingOptions)
+        text, first, second, **option_tools.select_options(chosen, options.RankingOptions)
     )
     output.show(compared, why.contrast)
     output.remarks(opened.notes)

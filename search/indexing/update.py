@@ -29,7 +29,7 @@ from search.files import PRIVATE_FOLDER, make_private, patiently
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.fingerprint import WHOLE_TEXT
-from search.records.option_tools import parts_of
+from search.records.option_tools import split_options
 from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
 from search.records.reports import Progress, Report
 from search.store.contents import require_no_contents
@@ -211,7 +211,7 @@ def build_inputs(
         IndexDamaged: the existing index cannot be read, and `rebuild` is off.
     """
     meta, old = earlier(place, rebuild) or (None, None)
-    chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
+    chosen, selected = split_options(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
     source = source_of(meta, folders).changed(**selected)
     if encoder is None:

@@ -48,13 +48,13 @@ def documented(kind: type) -> Callable[[Function], Function]:
     return document
 
 
-def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
+def select_options(options: Mapping[str, Any], kind: type[T]) -> T:
     """Return the options that belong to the option class `kind`."""
     selected = {name: value for name, value in options.items() if name in kind.__annotations__}
     return selected  # type: ignore[return-value]
 
 
-def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+def split_options(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
     """Split options by option class.
 
     Raises:
@@ -63,7 +63,7 @@ def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
     names = {name: None for kind in kinds for name in kind.__annotations__}
     if unknown := options.keys() - names.keys():
         raise TypeError(f"unknown option '{min(unknown)}'. Choose from: {', '.join(names)}")
-    return [part_of(options, kind) for kind in kinds]
+    return [select_options(options, kind) for kind in kinds]
 
 
 def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
         TypeError: unknown option.
         InputError: a value is not one of the choices, not a number, or out of range.
     """
-    parts_of(options, kind)
+    split_options(options, kind)
     for name, value in options.items():
         type_, option = declared(kind)[name]
         if value is not None or option.default is not None:

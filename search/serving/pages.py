@@ -142,7 +142,7 @@ def _examples(index: Index) -> list[str]:
 
 def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
     """Return the hits of a request; `more` overrides its options."""
-    options = option_tools.part_of(params.ranking_options(RankOptions), declared.QueryOptions)
+    options = option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
     return index.query(params.question, k, **{**options, **more})
 
 
