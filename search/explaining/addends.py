@@ -16,9 +16,9 @@ from search.ranking.question import EncodedQuery
 from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
-from search.records.explanations import Term
 from search.records.hits import Hit
 from search.records.ranking import Ranking
+from search.records.shares import Term
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.sqlite import Snapshot

@@ -34,9 +34,10 @@ from search.ranking.rank import hit_of, listed
 from search.ranking.rerank import LATE_SHARE
 from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
-from search.records.explanations import Explanation, Share
+from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.ranking import Ranking
+from search.records.shares import Share
 from search.records.tokens import TokenVectors
 from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath

@@ -20,7 +20,8 @@ from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
-from search.records.explanations import STOP_WORDS, Highlight, Occurrence
+from search.records.explanations import STOP_WORDS, Highlight
+from search.records.shares import Occurrence
 from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ tokens.py        Token, TokenVectors, Word, WordMatrices
 fingerprint.py   Fingerprint of embeddings
 hits.py          Hit, Verdict, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
-explanations.py  Explanation and its parts
+explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities
 predictions.py   predictions of models: MaskPredictions, NextSentence, Labelling, Tagging, Answers
 inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context

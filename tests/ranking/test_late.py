@@ -86,7 +86,7 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         )
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner
         assert not why.late[[token.special for token in why.query_tokens]].any()
-        assert why.passage_added(why.words()).sum() == pytest.approx(hit.score, abs=1e-6)
+        assert why.passage_contributions.sum() == pytest.approx(hit.score, abs=1e-6)
     found = index.contrast(QUERY, hits[0], hits[-1])
     assert found.gap == hits[0].score - hits[-1].score
     assert abs(found.residual) < 1e-6

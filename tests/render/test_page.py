@@ -18,7 +18,7 @@ from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
 from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
-from search.records.explanations import Highlight, Partner, Term
+from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.inspections import (
     Attention,
@@ -29,6 +29,7 @@ from search.records.inspections import (
     ModelShape,
 )
 from search.records.ranking import Ranking
+from search.records.shares import Partner, Term
 from search.render import page
 from search.render.bars import Mark
 from search.render.heatmap import units
