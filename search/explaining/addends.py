@@ -13,10 +13,11 @@ from search.encoding import Encoder
 from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
-from search.ranking.rerank import LATE_SHARE, LateInteraction
+from search.ranking.rerank import LateInteraction
 from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
 from search.records.hits import Hit
+from search.records.options import LATE_SHARE
 from search.records.ranking import Ranking
 from search.records.shares import Term
 from search.records.tokens import TokenVectors
@@ -87,7 +88,7 @@ class AddendFinder:
         (matched,) = self._late.matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )
-        share = 1 - LATE_SHARE
+        share = hit.ranking.first_share
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
         columns = stored_positions(encoded.tokens)
         for row in np.flatnonzero(matched.addends):

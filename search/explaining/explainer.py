@@ -31,7 +31,6 @@ from search.indexing.plan import listed as walked
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
-from search.ranking.rerank import LATE_SHARE
 from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation
@@ -266,21 +265,21 @@ class Explainer:
         return [self._whole(*args) for args in zip(hits, vectors, addends, strict=True)]
 
     def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
-        counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
+        weight = hit.weight * hit.ranking.first_share
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
         why: Explanation = explain(
-            encoder=self._encoder, layer=self._layer, weight=counts, method=self._method
+            encoder=self._encoder, layer=self._layer, weight=weight, method=self._method
         )
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,
             score=hit.score,
             mode=hit.mode,
-            weight=counts,
+            weight=weight,
             terms=(*why.terms, *addends.terms),
             late=addends.late,
             recomputed=addends.recomputed,

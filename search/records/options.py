@@ -57,6 +57,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
 WEIGHT = 0.75
+# Weight of late interaction in a reranked score; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
+LATE_SHARE = 0.5
 
 
 class ModeOptions(TypedDict, total=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.errors import InputError
 from search.records.option_tools import complete
-from search.records.options import WEIGHT, Mode, RerankOptions
+from search.records.options import LATE_SHARE, WEIGHT, Mode, RerankOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +53,11 @@ class Ranking:
         own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
         own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
         return cls(**{**own, "rerank": own["rerank"] or ""})
+
+    @property
+    def first_share(self) -> float:
+        """Weight of the score before reranking in the final score: 1 without a reranker, 0 with a cross-encoder."""
+        return {"": 1.0, "late": 1 - LATE_SHARE}.get(self.rerank, 0.0)
 
     @property
     def by_meaning(self) -> bool:
