@@ -116,9 +116,9 @@ class AddendFinder:
         fusion = fusions[ranking]
         (embedding,) = snapshot.embeddings([passage.passage_id])
         terms = _terms(snapshot, fusion, ranking, passage)
-        (words,) = fusion.matches.parts(np.array([passage.passage_id]))
+        (lexical,) = fusion.keyword_scores.of(np.array([passage.passage_id]))
         meaning = float(embedding @ self._query.embedding)
-        score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
+        score = ranking.weight * meaning + (1 - ranking.weight) * float(lexical)
         late = self._late if ranking.rerank == "late" else None
         return IndexedHit(
             passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None
@@ -129,10 +129,12 @@ def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
     """Return the addend of each query word in a passage's keyword score, without words that it lacks."""
-    (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
-    here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
-    places = occurrences(snapshot, [term for term, _ in here], passage)
+    (addends,) = (
+        fusion.keyword_scores.addends(np.array([passage.passage_id])) / fusion.keyword_scores.scale
+    )
+    present = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
+    places = occurrences(snapshot, [term for term, _ in present], passage)
     return tuple(
-        Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
-        for (term, value), at in zip(here, places, strict=True)
+        Term(term.text, (1 - ranking.weight) * value, term.start, term.end, occurrences_of_term)
+        for (term, value), occurrences_of_term in zip(present, places, strict=True)
     )

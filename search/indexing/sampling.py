@@ -125,8 +125,8 @@ def _keyword_parts(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float6
     terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
     if not terms:
         return np.zeros(len(query.pairs))
-    matches = snapshot.matches(terms)
-    ids, parts = matches.best(1 + len(query.own))
-    best = float(parts[~np.isin(ids, query.own)].max(initial=0.0)) * matches.scale
+    keyword_scores = snapshot.keyword_scores(terms)
+    ids, scores = keyword_scores.best(1 + len(query.own))
+    best = float(scores[~np.isin(ids, query.own)].max(initial=0.0)) * keyword_scores.scale
     weights = map(partial(weight, passages=snapshot.facts.passages), snapshot.counts(terms))
-    return matches.parts(query.pairs) * matches.scale / scale(best, weights)
+    return keyword_scores.of(query.pairs) * keyword_scores.scale / scale(best, weights)
