@@ -31,7 +31,7 @@ from search.ranking.question import (
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
-from search.records.option_tools import documented, split_options
+from search.records.option_tools import Ranking, documented, split_options
 from search.records.options import (
     AttributionOptions,
     BuildOptions,
@@ -51,7 +51,6 @@ from search.records.options import (
     SelectionOptions,
     SimilarOptions,
 )
-from search.records.ranking import Ranking
 from search.store.contents import require_contents
 from search.store.database import read_meta
 from search.store.earlier_format import EarlierFormatStore

@@ -17,8 +17,8 @@ from search.ranking.rerank import LateInteraction
 from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
 from search.records.hits import Hit
+from search.records.option_tools import Ranking
 from search.records.options import LATE_SHARE
-from search.records.ranking import Ranking
 from search.records.shares import Term
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible

@@ -35,7 +35,7 @@ from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.ranking import Ranking
+from search.records.option_tools import Ranking
 from search.records.shares import Share
 from search.records.tokens import TokenVectors
 from search.store.freshness import since_indexed, with_file_status

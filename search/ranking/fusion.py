@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.question import EncodedQuery
-    from search.records.ranking import Ranking
+    from search.records.option_tools import Ranking
     from search.store.bm25 import KeywordScores
     from search.store.sqlite import Ids, Snapshot
     from search.store.terms import IndexTerm

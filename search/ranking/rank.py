@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.ranking.selection import Selection
-    from search.records.ranking import Ranking
+    from search.records.option_tools import Ranking
     from search.store.conditions import Where
     from search.store.null_distribution import Baseline
     from search.store.passages import Copied

@@ -21,7 +21,7 @@ import numpy as np
 
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.records.hits import Verdict
-from search.records.ranking import Ranking
+from search.records.option_tools import Ranking
 from search.store.bm25 import weight
 
 if TYPE_CHECKING:

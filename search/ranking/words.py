@@ -26,7 +26,7 @@ from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.records.ranking import Ranking
+    from search.records.option_tools import Ranking
     from search.store.bm25 import KeywordScores
     from search.store.sqlite import Ids, Snapshot, Store
     from search.store.terms import IndexTerm

@@ -11,8 +11,7 @@ predictions.py   predictions of models: MaskPredictions, NextSentence, Labelling
 inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context
 evaluations.py   Evaluation, Comparison, ClassReport, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport
-options.py       options that several functions share; option_tools.py: defaults, validation, docstrings
-ranking.py       Ranking, the definition of the score
+options.py       options that several functions share; option_tools.py: their validation; Ranking
 notebook_mixin.py  display of a record in a notebook
 visible_text.py  visible text: a source text without its markup
 """

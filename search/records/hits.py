@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import StoredPassage
 from search.records.notebook_mixin import NotebookMixin
+from search.records.option_tools import Ranking
 from search.records.options import Mode
-from search.records.ranking import Ranking
 
 if TYPE_CHECKING:
     from pandas import DataFrame

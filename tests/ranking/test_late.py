@@ -76,7 +76,7 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
 def test_addends_sum_to_the_score_with_any_share_of_late_interaction(
     index: search.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("records.ranking", "ranking.rerank", "explaining.addends"):
+    for module in ("records.option_tools", "ranking.rerank", "explaining.addends"):
         monkeypatch.setattr(f"search.{module}.LATE_SHARE", 0.125)
     hits = index.query(QUERY, k=100, rerank="late")
     for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):

@@ -28,7 +28,7 @@ from search.records.inspections import (
     Inspection,
     ModelShape,
 )
-from search.records.ranking import Ranking
+from search.records.option_tools import Ranking
 from search.records.shares import Partner, Term
 from search.render import page
 from search.render.bars import Mark

@@ -21,8 +21,8 @@ from search.records.contents import StoredFile
 from search.records.documents import filter_argument, in_filter
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
+from search.records.option_tools import Ranking
 from search.records.predictions import Answer, Answers
-from search.records.ranking import Ranking
 from search.records.reports import Report, SkippedGroup
 from search.records.shares import Term
 from search.render import heatmap, hits, json, predictions, reports, why
