@@ -40,7 +40,7 @@ from search.records.shares import Share
 from search.records.tokens import TokenVectors
 from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath
-from search.store.settings import Facts, Source
+from search.store.settings import IndexMeta, Source
 
 if TYPE_CHECKING:
     from search.records.tokens import Layer
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, str]:
+def why_missing(facts: IndexMeta, index: Path, place: ResolvedPath) -> tuple[str, str]:
     """Return the reason why the index has no passage of a path.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since

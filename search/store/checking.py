@@ -48,7 +48,7 @@ from search.store.segments import (
     tail_is_intact,
     tombstones,
 )
-from search.store.settings import Facts, PassageSettings, fingerprint_of, readable
+from search.store.settings import IndexMeta, PassageSettings, fingerprint_of, readable
 from search.store.vectors import is_embedding
 from search.store.writer import writing
 
@@ -121,7 +121,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
         if message != "ok":
             yield message
     meta = meta_of(connection, index / DATABASE)
-    PassageSettings.from_json(Facts.of(meta).fingerprint.passages)
+    PassageSettings.from_json(IndexMeta.of(meta).fingerprint.passages)
     for table in ("passages", "embeddings"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != meta["passages"]:

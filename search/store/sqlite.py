@@ -43,10 +43,10 @@ from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, unfilled, whole
 from search.store.files import DATABASE, remove_index
 from search.store.null_distribution import Baseline, read_baseline
-from search.store.passages import Rows
+from search.store.passages import SnapshotReader
 from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
-from search.store.settings import Facts
+from search.store.settings import IndexMeta
 from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, words
 from search.store.token_vectors import token_vectors_of
@@ -105,7 +105,7 @@ class Store:
         self._blocks: dict[str, PostingsBlock] = {}
         self.mine = threading.local()
         self._seen: tuple[int, ...] = ()
-        self.latest_facts: Facts | None = None
+        self.latest_facts: IndexMeta | None = None
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class Store:
         return self.path
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         """Facts about the newest state; read only if the file has changed.
 
         Raises:
@@ -241,7 +241,7 @@ class State:
         self.key = key
         self.segments = [Segment(*row) for row in segments]
         self.after = self.segments[-1].last if self.segments else 0
-        self.facts = Facts.of(whole(decoded(meta.items()), database))
+        self.facts = IndexMeta.of(whole(decoded(meta.items()), database))
         self.dead: Ids | None = None
         self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
         self.keyword_index: KeywordIndex | None = None
@@ -250,7 +250,7 @@ class State:
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
 
 
-class Snapshot(Rows):
+class Snapshot(SnapshotReader):
     """One state of an index; see the docstring of the module for its invariants.
 
     Attributes:

@@ -15,7 +15,7 @@ from search.records.reports import MEMORY, SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
 from search.store.home import index_command
-from search.store.passages import Rows, name_of
+from search.store.passages import SnapshotReader, name_of
 from search.store.segments import read_segments
 from search.store.settings import Folders, fingerprint_of
 
@@ -30,7 +30,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     segments = read_segments(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
-    annotated = tuple(Rows(connection).annotators())
+    annotated = tuple(SnapshotReader(connection).annotators())
     after = segments[-1].last if segments else 0
     tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
     vectors = f"{passages - tail} of {passages} passages (segments: {len(segments)})"

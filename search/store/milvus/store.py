@@ -30,7 +30,7 @@ from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_o
 from search.store.milvus.filters import expression, path_is
 from search.store.passages import document_of
 from search.store.places import resolve_path
-from search.store.settings import Facts
+from search.store.settings import IndexMeta
 from search.store.sqlite import Snapshot, Store
 from search.store.vectors import exact_cosines
 
@@ -78,7 +78,7 @@ class MilvusStore(Store):
         return str(self.place or self.address)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         if self.latest_facts is None:
             with self.reading() as snapshot:
                 self.latest_facts = snapshot.facts
@@ -137,7 +137,7 @@ class MilvusSnapshot(Snapshot):
         return self._about
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         return _facts(self.about)
 
     @property
@@ -311,9 +311,9 @@ class MilvusSnapshot(Snapshot):
     ids = embedding_blocks = _refuse  # type: ignore[assignment]
 
 
-def _facts(about: dict[str, Any]) -> Facts:
+def _facts(about: dict[str, Any]) -> IndexMeta:
     status = about["status"]
-    return Facts.of(
+    return IndexMeta.of(
         about | {"root": status["folder"], **{key: status[key] for key in ("passages", "fingerprint")}}
     )
 
