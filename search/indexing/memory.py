@@ -59,7 +59,7 @@ from search.store.home import is_own, rebuild_command
 from search.store.layout import check_place
 from search.store.segments import flush, named_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
-from search.store.writer import Work, Writer, writing
+from search.store.writer import FileUpdate, Writer, writing
 
 _PATIENCE = 60.0  # seconds to wait for another writer
 
@@ -281,18 +281,18 @@ def _normal(document: Document) -> Document:
     return replace(document, text=text, title=title, metadata=metadata)
 
 
-def _work(document: Document, stored: Mapping[str, str]) -> Work:
+def _work(document: Document, stored: Mapping[str, str]) -> FileUpdate:
     """Return a document as a file that is not cut yet; `outcome` is "" if it is stored already."""
     content = document.content
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     file = SourceFile(document.id, "", len(document.text.encode()), time.time_ns(), 0)
     before = stored.get(document.id)
     outcome = "" if before == sha256 else "changed" if before else "added"
-    return Work(file, sha256, last=True, outcome=outcome, content=content)
+    return FileUpdate(file, sha256, last=True, outcome=outcome, content=content)
 
 
 def _store(
-    run: Run, works: list[Work], by_id: Mapping[str, Document], *, in_batches: bool = False
+    run: Run, works: list[FileUpdate], by_id: Mapping[str, Document], *, in_batches: bool = False
 ) -> None:
     """Cut, encode and store documents, then make the segments that are due.
 
@@ -312,7 +312,7 @@ def _store(
     run.derive()
 
 
-def _cut(work: Work, source: Document, cutter: Cutter) -> Work:
+def _cut(work: FileUpdate, source: Document, cutter: Cutter) -> FileUpdate:
     document, skipped = _parsed(source)
     if passages := cutter.cut(document):
         return replace(work, documents=[(document, passages)], records={0}, skipped=skipped)

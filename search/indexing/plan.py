@@ -26,7 +26,7 @@ from search.store.file_states import FileState, skipped_when_read, stored_docume
 from search.store.layout import DATABASE, is_index, own_part
 from search.store.settings import Folders, PassageSettings, Source, as_text
 from search.store.status import grouped
-from search.store.writer import Work, document_sha256
+from search.store.writer import FileUpdate, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
@@ -153,7 +153,7 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
 
 def batches_ahead(
     database: Path, plan: RunPlan, cutter: Cutter, source: Source
-) -> Generator[list[Work], None, None]:
+) -> Generator[list[FileUpdate], None, None]:
     """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 
     To stop early, close the generator.
@@ -163,7 +163,7 @@ def batches_ahead(
         yield from ahead(works, cutter)
 
 
-def ahead(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
+def ahead(works: Iterable[FileUpdate], cutter: Cutter) -> Generator[list[FileUpdate], None, None]:
     """Yield works in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
@@ -177,8 +177,8 @@ def ahead(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, 
             raise
 
 
-def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
-    batch: list[Work] = []
+def _batches(works: Iterable[FileUpdate]) -> Iterator[list[FileUpdate]]:
+    batch: list[FileUpdate] = []
     passages = 0
     for work in works:
         batch.append(work)
@@ -231,7 +231,7 @@ def _works(
     plan: RunPlan,
     source: Source,
     cutter: Cutter | None = None,
-) -> Iterator[Work]:
+) -> Iterator[FileUpdate]:
     """Read files; yield each in pieces of about one batch. The last piece of a file has its outcome.
 
     Args:
@@ -241,7 +241,7 @@ def _works(
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
         stored = documents_of(file.path)
-        work = Work(_state_to_store(file), "")
+        work = FileUpdate(_state_to_store(file), "")
         differs = False
         try:
             contents = load(file)

@@ -28,7 +28,7 @@ from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, So
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, tokens_beyond
 from search.store.vectors import missing_token_vectors
-from search.store.writer import Work, Writer, as_blob
+from search.store.writer import FileUpdate, Writer, as_blob
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -53,7 +53,7 @@ class Batch:
         encoding: future result of the workers; None if this process encodes, or if nothing is new.
     """
 
-    works: Sequence[Work]
+    works: Sequence[FileUpdate]
     passages: dict[bytes, tuple[Document, Passage]]
     vectors: dict[bytes, bytes]
     new: list[bytes]
@@ -137,7 +137,7 @@ class Run:
         self.writer.finish(skipped, **facts)
         return self.report()
 
-    def commit_all(self, batches: Iterable[Sequence[Work]]) -> None:
+    def commit_all(self, batches: Iterable[Sequence[FileUpdate]]) -> None:
         """Encode and store files that were read and cut, batch by batch."""
         for batch in self._in_order(batches):
             self._commit(batch)
@@ -182,7 +182,7 @@ class Run:
             self.writer.note(boilerplate=sorted(stored | keys)[:MOST_BOILERPLATE])
         return stored | keys
 
-    def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
+    def _in_order(self, batches: Iterable[Sequence[FileUpdate]]) -> Iterator[Batch]:
         """Yield the batches in order; workers encode the next ones while a batch is stored."""
         waiting: deque[Batch] = deque()
         for works in batches:
@@ -192,7 +192,7 @@ class Run:
                 yield waiting.popleft()
         yield from waiting
 
-    def _begin(self, works: Sequence[Work], coming: Set[bytes]) -> Batch:
+    def _begin(self, works: Sequence[FileUpdate], coming: Set[bytes]) -> Batch:
         passages = {
             content_key(passage.context, passage.visible_text): (document, passage)
             for work in works
