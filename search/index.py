@@ -58,11 +58,11 @@ from search.store.freshness import with_file_status
 from search.store.layout import (
     DATABASE,
     find_index,
-    find_place,
+    find_index_path,
+    index_path_for,
+    index_path_of,
     is_index,
-    named_place,
     needs_local_index,
-    place_for,
     streamed,
 )
 from search.store.opening import is_trusted, opened, store_at
@@ -219,7 +219,7 @@ class Index:
 
         workers = parse_workers(workers)
         folders = Folders.of(folder)
-        path = place_for(folders, index)
+        path = index_path_for(folders, index)
         server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
         rebuild = rebuild or bool(streamed(path) and not server)
         chosen, source, settings = build_inputs(
@@ -291,7 +291,7 @@ class Index:
         from search.indexing import memory
         from search.indexing.update import build_inputs
 
-        place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
+        place = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
             require_contents(place / DATABASE)
         chosen, *_ = build_inputs(
@@ -351,7 +351,10 @@ class Index:
             from search.indexing.memory import opened_earlier
 
             store = opened_earlier(
-                find_place(source), _encoder_from(encoder, encoder_name), offline=offline, engine=engine
+                find_index_path(source),
+                _encoder_from(encoder, encoder_name),
+                offline=offline,
+                engine=engine,
             )
         if encoder is not None:
             chosen = _encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
@@ -384,7 +387,7 @@ class Index:
         from search.indexing.update import earlier, source_of
 
         folders = Folders.of(folder)
-        path = place_for(folders, index)
+        path = index_path_for(folders, index)
         meta, _ = earlier(path, False) or (None, None)
         return preview(folders.root, path, source_of(meta, folders).changed(**options))
 

@@ -56,7 +56,7 @@ from search.store.database import (
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
 from search.store.home import is_own, rebuild_command
-from search.store.layout import check_place
+from search.store.layout import require_usable_path
 from search.store.segments import flush, named_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.writer import FileUpdate, Writer, writing
@@ -71,7 +71,7 @@ def create(index: Path, encoder: Encoder) -> None:
         InputError: the index exists already, or the folder contains other files.
         IndexDamaged, IndexOutdated: an index exists that cannot be read.
     """
-    check_place(index)
+    require_usable_path(index)
     if earlier(index, False):
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)

@@ -23,7 +23,7 @@ from search.errors import ReadError
 from search.records.reports import Changes
 from search.store.database import connect_to_read, one_meta, reading
 from search.store.file_states import FileState, skipped_when_read, stored_documents, stored_files
-from search.store.layout import DATABASE, is_index, own_part
+from search.store.layout import DATABASE, is_index, path_inside
 from search.store.settings import Folders, PassageSettings, Source, as_text
 from search.store.status import grouped
 from search.store.writer import FileUpdate, document_sha256
@@ -65,7 +65,7 @@ class RunPlan:
 
 def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
     """Walk a folder; return its files and its skipped files. An index inside the folder is left out."""
-    inside = own_part(folder, index)
+    inside = path_inside(folder, index)
     items = [
         item
         for item in _walked(folder, source)

@@ -54,7 +54,7 @@ from search.store.files import (
     writer_lock,
 )
 from search.store.home import is_own
-from search.store.layout import check_place, is_index, place_for, streamed
+from search.store.layout import index_path_for, is_index, require_usable_path, streamed
 from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
@@ -93,7 +93,7 @@ def update(
         IndexLocked: another process is writing to the index.
     """
     started = time.monotonic()
-    check_place(index)
+    require_usable_path(index)
     walked_ns = time.time_ns()
     files, skipped = listed(folder, index, source)
     if not files:
@@ -330,7 +330,7 @@ def move(index: Path, named: Named) -> Path:
     old.require_files()
     if old.names != new.names:
         raise InputError(f"the index covers {old.described}. Give their new paths, with the same names")
-    usual = is_own(index) and place_for(old, None) == index
+    usual = is_own(index) and index_path_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         names = stored_files(writer.connection)
         count = sum((new.root / name).is_file() for name in names)
@@ -340,7 +340,7 @@ def move(index: Path, named: Named) -> Path:
                 "folder's new path."
             )
         writer.put_meta(root=str(new.root))
-    place = place_for(new, None) if usual else index
+    place = index_path_for(new, None) if usual else index
     if place != index:
         with suppress(OSError):
             place.rmdir()  # an empty folder

@@ -61,21 +61,21 @@ class MilvusStore(Store):
         ),
     )
 
-    def __init__(self, address: Address, place: Path | None = None) -> None:
+    def __init__(self, address: Address, index_path: Path | None = None) -> None:
         """
         Args:
-            place: folder with the part of the index that is on this machine, if there is one.
+            index_path: folder with the data of the index that is on this machine, if there is one.
         """
         server = quote(address.uri.partition("://")[2], safe="")
-        super().__init__(place or home() / "servers" / server / address.name)
-        self.address, self.place, self.client = address, place, Client(address)
+        super().__init__(index_path or home() / "servers" / server / address.name)
+        self.address, self.index_path, self.client = address, index_path, Client(address)
         self.nothing = sqlite3.connect(":memory:", check_same_thread=False)
         for statement in TABLES:
             self.nothing.execute(statement)
 
     @property
     def name(self) -> str:
-        return str(self.place or self.address)
+        return str(self.index_path or self.address)
 
     @property
     def facts(self) -> IndexMeta:
@@ -105,8 +105,8 @@ class MilvusStore(Store):
         if self.client.target(self.address.name):
             self.client.call("drop_alias", self.address.name)
         drop_others(self.client, "")
-        if self.place:
-            remove_index(self.place)
+        if self.index_path:
+            remove_index(self.index_path)
 
 
 class Filter(str):
