@@ -32,9 +32,9 @@ from search.errors import ReadError
 from search.indexing.plan import PASSAGES_IN_A_BATCH
 from search.records.documents import Document
 from search.store.database import connect_to_read
+from search.store.file_states import skipped_when_read, stored_files
 from search.store.files import DATABASE
 from search.store.settings import PassageSettings
-from search.store.status import skipped_when_read, stored_files
 from tests.faults import hostile, oracle
 
 MOST_SECONDS = 120

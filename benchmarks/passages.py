@@ -42,7 +42,7 @@ from search.evaluating.metrics import ranking_values
 from search.records.documents import Document
 from search.records.options import WEIGHT
 from search.statistics import mean_of
-from search.store.bm25 import Matches, Words, discriminative
+from search.store.bm25 import KeywordIndex, KeywordScores, discriminative
 from search.store.postings import PostingsBlock, written
 from search.store.terms import Stemmer, indexable
 
@@ -242,13 +242,13 @@ def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     ]
     chunks = [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
     blocks = [PostingsBlock(written(stemmer, chunk)) for chunk in chunks]
-    words, every = Words(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
+    keywords, every = KeywordIndex(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
 
     def scores(query: Query) -> NDArray[np.float64]:
         typed = stemmer.terms(query.text)
-        counts = [words.hits(term, lambda ids: ()).count for term in typed]
-        found = [words.hits(term, lambda ids: ()) for term in discriminative(typed, counts, len(rows))]
-        return Matches(words, found, found).parts(every)
+        counts = [keywords.hits(term, lambda ids: ()).count for term in typed]
+        found = [keywords.hits(term, lambda ids: ()) for term in discriminative(typed, counts, len(rows))]
+        return KeywordScores(keywords, found, found).of(every)
 
     return scores
 

@@ -35,7 +35,7 @@ from search.records.documents import Document, LineMap, Passage
 from search.records.reports import Outcome
 from search.records.visible_text import visible
 from search.store.settings import PassageSettings, Source
-from search.store.writer import Work
+from search.store.writer import FileUpdate
 from tests.faults.double import WordEncoder
 
 MOST_OF_A_DOCUMENT = 30
@@ -203,7 +203,7 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
         renew(*arguments)
         taken.pairs = begun.since()
 
-    def batches(_: object, plan: RunPlan, *__: object) -> Iterator[list[Work]]:
+    def batches(_: object, plan: RunPlan, *__: object) -> Iterator[list[FileUpdate]]:
         return _batches(plan, corpus, encoder)
 
     with ExitStack() as patched:
@@ -219,14 +219,16 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
     taken.end = wall - pairs[0], processor - pairs[1]
 
 
-def _batches(plan: RunPlan, corpus: Documents, encoder: Any) -> Iterator[list[Work]]:
-    batch: list[Work] = []
+def _batches(plan: RunPlan, corpus: Documents, encoder: Any) -> Iterator[list[FileUpdate]]:
+    batch: list[FileUpdate] = []
     for file, _ in plan.changed:
         made = corpus.document(int(Path(file.path).stem))
         document, passages = _cut(file.path, made)
         encoder.made_up |= {p.encoded: m.vector for p, m in zip(passages, made, strict=True)}
         sha256 = hashlib.sha256(document.text.encode()).hexdigest()
-        batch.append(Work(file, sha256, [(document, passages)], {0}, last=True, outcome=Outcome.ADDED))
+        batch.append(
+            FileUpdate(file, sha256, [(document, passages)], {0}, last=True, outcome=Outcome.ADDED)
+        )
         if sum(work.n_passages for work in batch) >= _BATCH:
             yield batch
             batch = []

@@ -32,7 +32,8 @@ from search.encoding.encoder import with_context
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
-from search.records.options import MODES, Ranking
+from search.records.option_tools import Ranking
+from search.records.options import MODES
 from search.records.visible_text import visible
 from search.store import segments
 from search.store.sqlite import Store

@@ -38,7 +38,7 @@ from search import Encoder, Index
 from search.ranking import verdict
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
 from search.store.sqlite import Snapshot, Store
 
 HERE = Path(__file__).parent

@@ -22,6 +22,7 @@ from search.ranking.question import (
 )
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits
+from search.records.option_tools import Ranking, documented, split_options
 from search.records.options import (
     BuildOptions,
     EncoderOptions,
@@ -31,12 +32,9 @@ from search.records.options import (
     LimitOptions,
     Pooling,
     QueryOptions,
-    Ranking,
     RankingOptions,
     RankOptions,
     SimilarOptions,
-    documented,
-    parts_of,
 )
 from search.searcher import Searcher, combined_filter
 from search.store.contents import require_contents
@@ -44,9 +42,9 @@ from search.store.database import read_meta
 from search.store.layout import (
     DATABASE,
     find_index,
-    find_place,
-    named_place,
-    place_for,
+    find_index_path,
+    index_path_for,
+    index_path_of,
     streamed,
 )
 from search.store.opening import is_trusted, opened, store_at
@@ -182,7 +180,7 @@ class Index:
 
         workers = parse_workers(workers)
         folders = Folders.of(folder)
-        path = place_for(folders, index)
+        path = index_path_for(folders, index)
         server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
         rebuild = rebuild or bool(streamed(path) and not server)
         chosen, source, settings = build_inputs(
@@ -254,7 +252,7 @@ class Index:
         from search.indexing import memory
         from search.indexing.build_settings import build_inputs
 
-        place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
+        place = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
             require_contents(place / DATABASE)
         chosen, *_ = build_inputs(
@@ -314,7 +312,10 @@ class Index:
             from search.indexing.memory import opened_earlier
 
             store = opened_earlier(
-                find_place(source), _encoder_from(encoder, encoder_name), offline=offline, engine=engine
+                find_index_path(source),
+                _encoder_from(encoder, encoder_name),
+                offline=offline,
+                engine=engine,
             )
         if encoder is not None:
             chosen = _encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
@@ -347,7 +348,7 @@ class Index:
         from search.indexing.plan import preview
 
         folders = Folders.of(folder)
-        path = place_for(folders, index)
+        path = index_path_for(folders, index)
         meta, _ = load_existing_meta(path, False) or (None, None)
         return preview(folders.root, path, source_of(meta, folders).changed(**options))
 
@@ -659,7 +660,7 @@ class Index:
         Raises:
             InputError: an empty query, a folder instead of a file, or an unknown ID or line.
         """
-        ranking_options, limit_options, filter_options = parts_of(
+        ranking_options, limit_options, filter_options = split_options(
             options, RankingOptions, LimitOptions, FilterOptions
         )
         question, where = self._searcher.parse(query, **filter_options)
@@ -747,7 +748,7 @@ class Index:
         Raises:
             IdMissing: the index has no document with this ID.
         """
-        from search.ranking.reading import document_text
+        from search.store.document_text import document_text
 
         return document_text(self._searcher.store, id_)
 
@@ -757,7 +758,7 @@ class Index:
         Raises:
             IdMissing: the index has no passage with this ID.
         """
-        from search.ranking.reading import passage_text
+        from search.store.document_text import passage_text
 
         return passage_text(self._searcher.store, id_)
 

@@ -25,7 +25,8 @@ from search.index import Index, searcher_of
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits
-from search.records.options import EngineName, SelectionOptions, part_of
+from search.records.option_tools import select_options
+from search.records.options import EngineName, SelectionOptions
 from search.store.home import is_own
 from search.store.layout import all_indexes
 
@@ -132,7 +133,7 @@ class Indexes:
         if options.get("mode") != "lexical":
             for index in self.all[1:]:
                 searcher_of(index).share(self.encoder)
-        selection = Selection.of(k, **part_of(options, SelectionOptions))
+        selection = Selection.of(k, **select_options(options, SelectionOptions))
         if isinstance(text, str):
             rest, options["where"] = parse_query(
                 str(as_question(text)), options.get("where"), self._passes

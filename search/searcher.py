@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
-from search.ranking.freshness import with_file_status
 from search.ranking.question import (
     EncodedQuery,
     Example,
@@ -30,6 +29,7 @@ from search.ranking.question import (
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits
+from search.records.option_tools import Ranking, documented, split_options
 from search.records.options import (
     AttributionOptions,
     CandidateOptions,
@@ -39,15 +39,13 @@ from search.records.options import (
     Gradients,
     MatrixOptions,
     QueryOptions,
-    Ranking,
     RankingOptions,
     RerankOptions,
     SelectionOptions,
     SimilarOptions,
-    documented,
-    parts_of,
 )
 from search.store.earlier_format import EarlierFormatStore
+from search.store.freshness import with_file_status
 from search.store.layout import is_index, needs_local_index
 from search.store.opening import is_trusted
 from search.store.sqlite import Store
@@ -170,7 +168,7 @@ class Searcher:
         self, text: Query, k: int, vector: ArrayLike | None = None, **options: Unpack[QueryOptions]
     ) -> Hits:
         """Return the k passages with the highest scores for a query; see `Index.query`."""
-        ranking_options, selection_options, filter_options, matrix_options = parts_of(
+        ranking_options, selection_options, filter_options, matrix_options = split_options(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         question: str | Question = ""
@@ -196,7 +194,7 @@ class Searcher:
 
     def query_many(self, texts: Sequence[str], k: int, **options: Unpack[QueryOptions]) -> list[Hits]:
         """Return a list of hits for each of several queries; see `Index.query_many`."""
-        (ranking_options,) = parts_of(dict(options), RerankOptions)[:1]
+        (ranking_options,) = split_options(dict(options), RerankOptions)[:1]
         ranking = Ranking.of(**ranking_options)
         if options.get("explain") or ranking.rerank or not ranking.weight:
             return [self.query(text, k, **options) for text in texts]
@@ -212,7 +210,7 @@ class Searcher:
         """Return the k passages with the highest cosine to a passage or document; see `Index.similar`."""
         from search.ranking.question import similar_to
 
-        selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
+        selection_options, filter_options = split_options(options, SelectionOptions, FilterOptions)
         where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
         with self.store.reading() as snapshot:
             query, ids = similar_to(snapshot, example)
@@ -230,7 +228,7 @@ class Searcher:
         **options: Unpack[ExplainOptions],
     ) -> list[Explanation]:
         """Explain hits of one query, in their order; see `Index.explain`."""
-        ranking_options, how = parts_of(options, RankingOptions, AttributionOptions)
+        ranking_options, how = split_options(options, RankingOptions, AttributionOptions)
         question, _ = self.parse(query)
         return self.explainer(question, Ranking.of(**ranking_options), progress=progress, **how).explain(
             hits
@@ -293,7 +291,7 @@ class Searcher:
         """
         from search.ranking.words import candidates
 
-        ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
+        ranking_options, filter_options = split_options(options, RankingOptions, FilterOptions)
         question, where = self.parse(text, **filter_options)
         ranking = Ranking.of(**ranking_options)
         # Even at weight 0: the page may choose a weight at which embeddings count.
@@ -354,7 +352,7 @@ class Searcher:
         Raises:
             IdMissing: the index has no document with this ID.
         """
-        from search.ranking.reading import file_text
+        from search.store.document_text import file_text
 
         return file_text(self.store, document)
 

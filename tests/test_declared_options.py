@@ -7,7 +7,8 @@ from starlette.testclient import TestClient
 
 import search
 from search.cli.app import commands
-from search.records.options import CandidateOptions, QueryOptions, SimilarOptions, declared
+from search.records.option_tools import declared
+from search.records.options import CandidateOptions, QueryOptions, SimilarOptions
 from search.searcher import Searcher
 from search.serving import create_app
 from tests.conftest import Run

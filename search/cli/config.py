@@ -12,7 +12,8 @@ import typer
 from search.cli.output import COLORS, echo, note, write_file
 from search.errors import InputError, quoted
 from search.files import toml
-from search.records.options import MODES, ListOptions, declared
+from search.records.option_tools import declared
+from search.records.options import MODES, ListOptions
 
 _CHOICES = {"mode": MODES, "color": COLORS}
 _LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}

@@ -21,7 +21,7 @@ from search.cli.options import (
 )
 from search.cli.output import DrawnOutput, Output, lines_of, progress_bar
 from search.errors import InputError
-from search.records import options
+from search.records import option_tools, options
 from search.records.hits import Hit
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def explain(
     if not isinstance(hit, Hit):
         from search.index import searcher_of
 
-        hit = searcher_of(opened).hit(text, hit, **options.part_of(chosen, options.RerankOptions))
+        hit = searcher_of(opened).hit(
+            text, hit, **option_tools.select_options(chosen, options.RerankOptions)
+        )
     with view.method(matrix or view.words, output.quiet) as method:
         explanation = opened.explain(text, hit, **method)
     view.show(
@@ -136,7 +138,9 @@ def contrast(
 
     opened = index.open()
     first, second = (_hit_at(opened, text, typed, chosen) for typed in (a, b))
-    compared = opened.contrast(text, first, second, **options.part_of(chosen, options.RankingOptions))
+    compared = opened.contrast(
+        text, first, second, **option_tools.select_options(chosen, options.RankingOptions)
+    )
     output.show(compared, why.contrast)
     output.remarks(opened.notes)
 

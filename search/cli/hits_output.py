@@ -50,7 +50,7 @@ class HitsOutput(Output):
         """Return the lines of the file around each hit; None without --context."""
         if not self.lines:
             return None
-        from search.ranking.reading import surroundings
+        from search.store.document_text import surroundings
 
         return [surroundings(hit, self.lines) for hit in hits]
 

@@ -72,7 +72,7 @@ def index(
     """
     from search.index import Index
     from search.render import json, reports
-    from search.store.layout import is_index, place_for
+    from search.store.layout import index_path_for, is_index
     from search.store.settings import Folders
 
     named: Named | Folders = folder or folders_of_index(index)
@@ -81,7 +81,7 @@ def index(
             raise typer.BadParameter("--dry-run cannot be combined with --rebuild or --watch.")
         output.show(Index.preview(named, index=index, **files), reports.changes)
         return
-    if not (model["model"] or is_index(place_for(Folders.of(named), index))):
+    if not (model["model"] or is_index(index_path_for(Folders.of(named), index))):
         model["model"] = model_for_new_indexes()
 
     def show(report: Report) -> None:
@@ -118,12 +118,12 @@ def folders_of_index(named: str | None) -> Folders:
         typer.BadParameter: `named` is None or empty.
     """
     from search.store.database import read_meta
-    from search.store.layout import DATABASE, named_place
+    from search.store.layout import DATABASE, index_path_of
     from search.store.settings import Folders
 
     if not named:
         raise typer.BadParameter("give a FOLDER to index, or --index NAME to update an index.")
-    place = named_place(named)
+    place = index_path_of(named)
     return Folders.from_meta(read_meta(place / DATABASE))
 
 
@@ -189,9 +189,9 @@ def upsert(
 def _opened_or_created(index: str, model: options.ModelOptions, engine: EngineOptions) -> Index:
     """Open an index of documents from memory; create it if it does not exist, or if nothing is stored in it."""
     from search.index import Index
-    from search.store.layout import is_index, named_place
+    from search.store.layout import index_path_of, is_index
 
-    if is_index(named_place(index)):
+    if is_index(index_path_of(index)):
         with suppress(IndexNotFound):
             return Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]
     model["model"] = model["model"] or model_for_new_indexes()
@@ -202,9 +202,9 @@ def _rebuild(index: str, model: options.ModelOptions, engine: EngineOptions, out
     from search.index import Index
     from search.render import reports
     from search.store.database import legible_fingerprint
-    from search.store.layout import DATABASE, named_place
+    from search.store.layout import DATABASE, index_path_of
 
-    if not (model["model"] or legible_fingerprint(named_place(index) / DATABASE)):
+    if not (model["model"] or legible_fingerprint(index_path_of(index) / DATABASE)):
         model["model"] = model_for_new_indexes()
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         built = Index.create(index, rebuild=True, progress=progress, **model, **vars(engine))
@@ -314,9 +314,9 @@ def move(
     from search.index import Index
     from search.indexing.move import move as moved
     from search.render import reports
-    from search.store.layout import existing_place
+    from search.store.layout import existing_index_path
 
-    output.show(Index.open(moved(existing_place(index), folder)).status(), reports.moved)
+    output.show(Index.open(moved(existing_index_path(index), folder)).status(), reports.moved)
 
 
 def remove(
@@ -330,7 +330,7 @@ def remove(
     """
     from search.store.database import has_contents
     from search.store.files import DATABASE, remove_index
-    from search.store.layout import existing_place, is_address, streamed
+    from search.store.layout import existing_index_path, is_address, streamed
     from search.store.opening import opened, store_at
 
     if is_address(index):
@@ -338,7 +338,7 @@ def remove(
         opened(index).remove()
         note(f"Deleted {index}.", quiet)
         return
-    place = existing_place(index)
+    place = existing_index_path(index)
     target = f"the index in '{place}'"
     server = {}
     with suppress(SearchError):  # a damaged index can be deleted, too

@@ -23,12 +23,12 @@ from textual.widgets import Footer, Input, OptionList, Static
 from search.cli.editor import open_hit
 from search.errors import SearchError
 from search.indexes import Indexes, highlights, name_of
-from search.ranking.reading import surroundings
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
 from search.render.format import counted, escape, one_line, verdict_line, where
 from search.render.hits import VERDICT_STYLES, draw_passage, one_hit, rows_of
 from search.render.terminal import Canvas
+from search.store.document_text import surroundings
 
 if TYPE_CHECKING:
     from search.index import Index

@@ -17,7 +17,7 @@ import typer
 
 from search.cli.output import note, progress_bar, stopped_gently
 from search.errors import SearchError
-from search.records import options
+from search.records import option_tools, options
 from search.records.options import EngineName
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     if is_typeddict(group):
         named = [
             (name, option.default, Annotated[_typed(type_), declared_option(group, name)])
-            for name, (type_, option) in options.declared(group).items()
+            for name, (type_, option) in option_tools.declared(group).items()
         ]
     else:
         hints = get_type_hints(group, include_extras=True)
@@ -74,7 +74,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
 
 def declared_option(kind: type, name: str) -> Any:
     """Return the Typer option for the field `name` of a TypedDict of `search.records.options`."""
-    type_, option = options.declared(kind)[name]
+    type_, option = option_tools.declared(kind)[name]
     return typer.Option(
         *(option.flags or (f"--{name.replace('_', '-')}",)),
         metavar=option.metavar,

@@ -21,7 +21,7 @@ from search.cli.options import (
 )
 from search.cli.output import Output
 from search.errors import InputError, quoted
-from search.records import options
+from search.records import option_tools, options
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
@@ -47,7 +47,7 @@ def query(
     if output.format == "text" and hits:
         named = [hits[0].index] if hits[0].index else index.index or ()
         of_index = "".join(f" --index {quoted(name)}" for name in named)
-        declared = options.declared(options.RerankOptions).items()
+        declared = option_tools.declared(options.RerankOptions).items()
         typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
         same = f"  (add the same {' and '.join(typed)})" if typed else ""
         output.note(
@@ -82,7 +82,7 @@ def _why_none(opened: Searchable, text: str, chosen: dict[str, Any]) -> str:
 
 def _limits(chosen: dict[str, Any]) -> list[str]:
     """Return the options by which a query leaves out passages."""
-    names = (*options.defaults(options.FilterOptions), "min_score")
+    names = (*option_tools.defaults(options.FilterOptions), "min_score")
     return [f"--{name.replace('_', '-')}" for name in names if chosen[name] is not None]
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from search.errors import InputError
 from search.evaluating.formats import Query
 from search.records.evaluations import Comparison, JudgedQuery, Setting, SettingResult
-from search.records.options import LimitOptions, QueryOptions, complete, declared
+from search.records.option_tools import complete, declared
+from search.records.options import LimitOptions, QueryOptions
 from search.records.reports import Progress
 from search.statistics import compared, mean_of
 

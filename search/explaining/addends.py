@@ -13,16 +13,17 @@ from search.encoding import Encoder
 from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
-from search.ranking.rerank import LATE_SHARE, LateInteraction
+from search.ranking.rerank import LateInteraction
 from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
-from search.records.explanations import Term
 from search.records.hits import Hit
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
+from search.records.options import LATE_SHARE
+from search.records.shares import Term
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.sqlite import Snapshot
-from search.store.vectors import stored_positions
+from search.store.token_vectors import stored_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class AddendFinder:
         (matched,) = self._late.matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )
-        share = 1 - LATE_SHARE
+        share = hit.ranking.first_share
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
         columns = stored_positions(encoded.tokens)
         for row in np.flatnonzero(matched.addends):
@@ -115,9 +116,9 @@ class AddendFinder:
         fusion = fusions[ranking]
         (embedding,) = snapshot.embeddings([passage.passage_id])
         terms = _terms(snapshot, fusion, ranking, passage)
-        (words,) = fusion.matches.parts(np.array([passage.passage_id]))
+        (lexical,) = fusion.keyword_scores.of(np.array([passage.passage_id]))
         meaning = float(embedding @ self._query.embedding)
-        score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
+        score = ranking.weight * meaning + (1 - ranking.weight) * float(lexical)
         late = self._late if ranking.rerank == "late" else None
         return IndexedHit(
             passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None
@@ -128,10 +129,12 @@ def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
     """Return the addend of each query word in a passage's keyword score, without words that it lacks."""
-    (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
-    here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
-    places = occurrences(snapshot, [term for term, _ in here], passage)
+    (addends,) = (
+        fusion.keyword_scores.addends(np.array([passage.passage_id])) / fusion.keyword_scores.scale
+    )
+    present = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
+    places = occurrences(snapshot, [term for term, _ in present], passage)
     return tuple(
-        Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
-        for (term, value), at in zip(here, places, strict=True)
+        Term(term.text, (1 - ranking.weight) * value, term.start, term.end, occurrences_of_term)
+        for (term, value), occurrences_of_term in zip(present, places, strict=True)
     )

@@ -23,7 +23,7 @@ _DRAWS = 8
 def deletion_test(encoder: Encoder, why: Explanation, count: int = 3) -> DeletionTest:
     """Return the cosines of an explained passage without its `count` strongest words, and without others."""
     matrices = why.words()
-    added = why.passage_added(matrices)
+    added = why.passage_contributions
     places = [i for i, word in enumerate(matrices.passage) if word.kind == "word"]
     places.sort(key=lambda i: -added[i])
     best, others = places[:count], places[count:]

@@ -28,19 +28,19 @@ from search.explaining.explanation import (
     similarity_layer,
 )
 from search.indexing.plan import walk_folder
-from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
-from search.ranking.rerank import LATE_SHARE
 from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
-from search.records.explanations import Explanation, Share
+from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
+from search.records.shares import Share
 from search.records.tokens import TokenVectors
+from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath
-from search.store.settings import Facts, Source
+from search.store.settings import IndexMeta, Source
 
 if TYPE_CHECKING:
     from search.records.tokens import Layer
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, str]:
+def why_missing(facts: IndexMeta, index: Path, place: ResolvedPath) -> tuple[str, str]:
     """Return the reason why the index has no passage of a path.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
@@ -265,21 +265,21 @@ class Explainer:
         return [self._whole(*args) for args in zip(hits, vectors, addends, strict=True)]
 
     def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
-        counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
+        weight = hit.weight * hit.ranking.first_share
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
         why: Explanation = explain(
-            encoder=self._encoder, layer=self._layer, weight=counts, method=self._method
+            encoder=self._encoder, layer=self._layer, weight=weight, method=self._method
         )
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,
             score=hit.score,
             mode=hit.mode,
-            weight=counts,
+            weight=weight,
             terms=(*why.terms, *addends.terms),
             late=addends.late,
             recomputed=addends.recomputed,

@@ -25,9 +25,11 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.pooling import check_layer, layer_number
 from search.errors import InputError
-from search.records.explanations import Explanation, Term, middle_layer
+from search.records.alignment import middle_layer
+from search.records.explanations import Explanation
 from search.records.options import Gradients
 from search.records.reports import Progress
+from search.records.shares import Term
 from search.records.tokens import Token, TokenVectors
 
 if TYPE_CHECKING:

@@ -10,14 +10,8 @@ from search.encoding.encoder import model_of, named_model
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError
 from search.records.fingerprint import WHOLE_TEXT
-from search.records.options import (
-    BuildOptions,
-    EncoderOptions,
-    EngineName,
-    SourceOptions,
-    StoreOptions,
-    parts_of,
-)
+from search.records.option_tools import split_options
+from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
 from search.store.database import legible_fingerprint, legible_meta, read_meta
 from search.store.files import DATABASE
 from search.store.home import is_own, require_own_server
@@ -53,7 +47,7 @@ def build_inputs(
         IndexDamaged: the existing index cannot be read, and `rebuild` is off.
     """
     meta, old = load_existing_meta(index, rebuild) or (None, None)
-    chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
+    chosen, selected = split_options(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
     source = source_of(meta, folders).changed(**selected)
     if encoder is None:

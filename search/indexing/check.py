@@ -27,10 +27,11 @@ from search.store.database import (
     one_meta,
     reading,
 )
+from search.store.file_states import stored_files
 from search.store.files import DATABASE
 from search.store.home import export_command, index_command, index_option, rebuild_command
 from search.store.settings import Folders, Source
-from search.store.status import counts, stored_files
+from search.store.status import counts
 
 _EXAMPLES = 5
 

@@ -56,10 +56,10 @@ from search.store.database import (
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
 from search.store.home import is_own, rebuild_command
-from search.store.layout import check_place
+from search.store.layout import require_usable_path
 from search.store.segments import flush, named_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
-from search.store.writer import Work, Writer, writing
+from search.store.writer import FileUpdate, Writer, writing
 
 _PATIENCE = 60.0  # seconds to wait for another writer
 
@@ -71,7 +71,7 @@ def create(index: Path, encoder: Encoder) -> None:
         InputError: the index exists already, or the folder contains other files.
         IndexDamaged, IndexOutdated: an index exists that cannot be read.
     """
-    check_place(index)
+    require_usable_path(index)
     if load_existing_meta(index, False):
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
@@ -282,7 +282,7 @@ def _normal(document: Document) -> Document:
     return replace(document, text=text, title=title, metadata=metadata)
 
 
-def _work(document: Document, stored: Mapping[str, str]) -> Work:
+def _work(document: Document, stored: Mapping[str, str]) -> FileUpdate:
     """Return a document as a file that is not cut yet.
 
     Args:
@@ -297,11 +297,11 @@ def _work(document: Document, stored: Mapping[str, str]) -> Work:
         outcome = Outcome.CHANGED
     else:
         outcome = Outcome.UNCHANGED
-    return Work(file, sha256, last=True, outcome=outcome, content=content)
+    return FileUpdate(file, sha256, last=True, outcome=outcome, content=content)
 
 
 def _store(
-    run: Run, works: list[Work], by_id: Mapping[str, Document], *, in_batches: bool = False
+    run: Run, works: list[FileUpdate], by_id: Mapping[str, Document], *, in_batches: bool = False
 ) -> None:
     """Cut, encode and store documents, then make the segments that are due.
 
@@ -321,7 +321,7 @@ def _store(
     run.derive()
 
 
-def _cut(work: Work, source: Document, cutter: Cutter) -> Work:
+def _cut(work: FileUpdate, source: Document, cutter: Cutter) -> FileUpdate:
     document, skipped = _parsed(source)
     if passages := cutter.cut(document):
         return replace(work, documents=[(document, passages)], records={0}, skipped=skipped)

@@ -9,11 +9,11 @@ from pathlib import Path
 from search.errors import InputError
 from search.files import patiently
 from search.store.database import read_meta
+from search.store.file_states import stored_files
 from search.store.files import DATABASE, writer_lock
 from search.store.home import is_own
-from search.store.layout import place_for
+from search.store.layout import index_path_for
 from search.store.settings import Folders, Named
-from search.store.status import stored_files
 from search.store.writer import writing
 
 # Share of the index's files that the new folder must contain.
@@ -39,7 +39,7 @@ def move(index: Path, named: Named) -> Path:
     old.require_files()
     if old.names != new.names:
         raise InputError(f"the index covers {old.described}. Give their new paths, with the same names")
-    usual = is_own(index) and place_for(old, None) == index
+    usual = is_own(index) and index_path_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         names = stored_files(writer.connection)
         count = sum((new.root / name).is_file() for name in names)
@@ -49,7 +49,7 @@ def move(index: Path, named: Named) -> Path:
                 "folder's new path."
             )
         writer.put_meta(root=str(new.root))
-    new_path = place_for(new, None) if usual else index
+    new_path = index_path_for(new, None) if usual else index
     if new_path != index:
         with suppress(OSError):
             new_path.rmdir()  # an empty folder

@@ -22,10 +22,11 @@ from search.encoding.encoder import Encoder
 from search.errors import ReadError
 from search.records.reports import Changes, Outcome
 from search.store.database import connect_to_read, one_meta, reading
-from search.store.layout import DATABASE, is_index, own_part
+from search.store.file_states import FileState, skipped_when_read, stored_documents, stored_files
+from search.store.layout import DATABASE, is_index, path_inside
 from search.store.settings import Folders, PassageSettings, Source, as_text
-from search.store.status import FileState, grouped, skipped_when_read, stored_documents, stored_files
-from search.store.writer import Work, document_sha256
+from search.store.status import grouped
+from search.store.writer import FileUpdate, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
@@ -64,7 +65,7 @@ class RunPlan:
 
 def walk_folder(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
     """Walk a folder; return its files and its skipped files. An index inside the folder is left out."""
-    inside = own_part(folder, index)
+    inside = path_inside(folder, index)
     items = [
         item
         for item in _walk_folders(folder, source)
@@ -151,7 +152,7 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
 
 def batches_ahead(
     database: Path, plan: RunPlan, cutter: Cutter, source: Source
-) -> Generator[list[Work], None, None]:
+) -> Generator[list[FileUpdate], None, None]:
     """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 
     To stop early, close the generator.
@@ -161,7 +162,7 @@ def batches_ahead(
         yield from prefetch(works, cutter)
 
 
-def prefetch(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
+def prefetch(works: Iterable[FileUpdate], cutter: Cutter) -> Generator[list[FileUpdate], None, None]:
     """Yield works in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
@@ -175,8 +176,8 @@ def prefetch(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], Non
             raise
 
 
-def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
-    batch: list[Work] = []
+def _batches(works: Iterable[FileUpdate]) -> Iterator[list[FileUpdate]]:
+    batch: list[FileUpdate] = []
     passages = 0
     for work in works:
         batch.append(work)
@@ -231,7 +232,7 @@ def _read(
     plan: RunPlan,
     source: Source,
     cutter: Cutter | None = None,
-) -> Iterator[Work]:
+) -> Iterator[FileUpdate]:
     """Read files; yield each in pieces of about one batch. The last piece of a file has its outcome.
 
     Args:
@@ -242,7 +243,7 @@ def _read(
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
         stored = documents_of(file.path)
-        work = Work(_state_to_store(file), "")
+        work = FileUpdate(_state_to_store(file), "")
         outcome: Outcome | None = None
         differs = False
         try:

@@ -23,11 +23,12 @@ from search.records.reports import Outcome, Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
+from search.store.file_states import stored_files
 from search.store.passages import content_key
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
-from search.store.status import skipped_groups, stored_files, tokens_beyond
-from search.store.writer import Work, Writer, as_blob
+from search.store.status import skipped_groups, tokens_beyond
+from search.store.writer import FileUpdate, Writer, as_blob
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -52,7 +53,7 @@ class Batch:
         encoding: future result of the workers; None if this process encodes, or if nothing is new.
     """
 
-    works: Sequence[Work]
+    works: Sequence[FileUpdate]
     passages: dict[bytes, tuple[Document, Passage]]
     vectors: dict[bytes, bytes]
     new: list[bytes]
@@ -142,7 +143,7 @@ class Run:
         self.writer.finish(skipped, **meta)
         return self.report()
 
-    def commit_all(self, batches: Iterable[Sequence[Work]]) -> None:
+    def commit_all(self, batches: Iterable[Sequence[FileUpdate]]) -> None:
         """Encode and store files that were read and cut, batch by batch."""
         for batch in self._in_order(batches):
             self._commit(batch)
@@ -192,7 +193,7 @@ class Run:
             self.writer.note(boilerplate=kept)
         return frozenset(keys)
 
-    def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
+    def _in_order(self, batches: Iterable[Sequence[FileUpdate]]) -> Iterator[Batch]:
         """Yield the batches in order; workers encode the next ones while a batch is stored."""
         waiting: deque[Batch] = deque()
         for works in batches:
@@ -202,7 +203,7 @@ class Run:
                 yield waiting.popleft()
         yield from waiting
 
-    def _begin(self, works: Sequence[Work], coming: Set[bytes]) -> Batch:
+    def _begin(self, works: Sequence[FileUpdate], coming: Set[bytes]) -> Batch:
         passages = {
             content_key(passage.context, passage.visible_text): (document, passage)
             for work in works

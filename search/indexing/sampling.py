@@ -25,8 +25,8 @@ from search.encoding.encoder import Encoder
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.store.bm25 import discriminative, scale, weight
 from search.store.database import one_meta
+from search.store.null_distribution import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.sqlite import Snapshot
-from search.store.status import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.tables import Tables
 from search.store.terms import words
 
@@ -127,8 +127,8 @@ def _keyword_scores(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float
     terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
     if not terms:
         return np.zeros(len(query.pairs))
-    matches = snapshot.matches(terms)
-    ids, parts = matches.best(1 + len(query.own))
-    best = float(parts[~np.isin(ids, query.own)].max(initial=0.0)) * matches.scale
+    keyword_scores = snapshot.keyword_scores(terms)
+    ids, scores = keyword_scores.best(1 + len(query.own))
+    best = float(scores[~np.isin(ids, query.own)].max(initial=0.0)) * keyword_scores.scale
     weights = [weight(count, snapshot.facts.passages) for count in snapshot.counts(terms)]
-    return matches.parts(query.pairs) * matches.scale / scale(best, weights)
+    return keyword_scores.of(query.pairs) * keyword_scores.scale / scale(best, weights)

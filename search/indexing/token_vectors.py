@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from search.encoding.encoder import Encoder
 from search.records.reports import Progress
-from search.store.vectors import packed, unit_rows, without_token_vectors
+from search.store.token_vectors import packed, unit_rows, without_token_vectors
 from search.store.writer import Writer
 
 _BATCH_PASSAGES = 128

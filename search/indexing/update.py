@@ -40,7 +40,7 @@ from search.store.files import (
     remove_index,
     writer_lock,
 )
-from search.store.layout import check_place, is_index, streamed
+from search.store.layout import is_index, require_usable_path, streamed
 from search.store.segments import named_files
 from search.store.settings import Folders, PassageSettings, Source
 from search.store.writer import Writer, writing
@@ -80,7 +80,7 @@ def update(
         IndexLocked: another process is writing to the index.
     """
     started = time.monotonic()
-    check_place(index)
+    require_usable_path(index)
     walked_ns = time.time_ns()
     files, skipped = walk_folder(folder, index, source)
     if not files:

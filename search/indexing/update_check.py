@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from search.errors import InputError
 from search.store.database import one_meta, reading
+from search.store.file_states import FileState, has_more_files, stored_files
 from search.store.files import DATABASE
-from search.store.status import FileState, has_more_files, stored_files
 
 if TYPE_CHECKING:
-    from search.store.settings import Facts
+    from search.store.settings import IndexMeta
 
 Pending: TypeAlias = Literal["nothing", "small", "large"]
 """Size of an update that is due: "small" takes less than a second."""
@@ -31,7 +31,7 @@ _MOST_BYTES = 32 << 10
 _SECONDS = 0.3  # time limit for looking at the known files, and again for walking the folder
 
 
-def pending_update(index: Path, facts: Facts) -> Pending:
+def pending_update(index: Path, facts: IndexMeta) -> Pending:
     """Return the size of the update of an index that is due.
 
     "nothing" also if it would take long to find out: the index has many files, or its drive is slow.
@@ -80,7 +80,9 @@ def _folders(paths: Iterable[str]) -> set[str]:
     return folders
 
 
-def _size(index: Path, facts: Facts, stored: Mapping[str, FileState], walked_ns: int | None) -> Pending:
+def _size(
+    index: Path, facts: IndexMeta, stored: Mapping[str, FileState], walked_ns: int | None
+) -> Pending:
     """Walk the folder, and return the size of the update that it needs."""
     from search.indexing.plan import compare, walk_folder
 

@@ -25,7 +25,7 @@ from search.indexes import Indexes, name_of
 from search.records.documents import field_in_filter
 from search.records.hits import Hit
 from search.records.memory_document import Document
-from search.store.layout import is_index, named_place
+from search.store.layout import index_path_of, is_index
 
 Opens: TypeAlias = Index | Indexes | str | Path | Sequence[str | Path] | None
 
@@ -138,7 +138,7 @@ class TextStore:
     ) -> None:
         if isinstance(index, Index):
             self.index = index
-        elif index is not None and is_index(named_place(str(index))):
+        elif index is not None and is_index(index_path_of(str(index))):
             self.index = Index.open(index, encoder=encoder)
         else:
             self.index = Index.create(index, encoder=encoder, **options)

@@ -9,6 +9,4 @@ words.py      occurrences of the query's words; candidates for hits without some
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
-freshness.py  file status of hits
-reading.py    the text of a document, joined from its passages; the lines around a hit
 """

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.question import EncodedQuery
-    from search.records.options import Ranking
-    from search.store.bm25 import Matches
+    from search.records.option_tools import Ranking
+    from search.store.bm25 import KeywordScores
     from search.store.sqlite import Ids, Snapshot
     from search.store.terms import IndexTerm
 
-# Extra passages by meaning; with more of them, fewer others can reach the n best.
-_MORE = 100
+# Extra passages by meaning. Larger values shorten the second step, which scores passages with high keyword scores.
+_EXTRA = 100
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A passage's score and its parts, as in a `Hit`."""
+    """A passage with its score; the fields are those of a `Hit`, `before` is `rank_before`."""
 
     passage: int
     score: float
@@ -66,12 +65,13 @@ class Fusion:
         self.typed = snapshot.terms(query.text) if ranking.weight < 1 else []
         self.counts = snapshot.counts(self.typed) if self.typed else []
         self.counted = discriminative(self.typed, self.counts, snapshot.facts.passages)
-        self._left_out = set(map(self._named, ranking.without if ranking.weight < 1 else ()))
+        self._ignored: set[IndexTerm] = set()
         self.terms = self.counted
-        if self._left_out:
-            self.terms = [term for term in self.counted if term not in self._left_out]
+        if ranking.without and ranking.weight < 1:
+            self._ignored = {self._term_of(word) for word in ranking.without}
+            self.terms = [term for term in self.counted if term not in self._ignored]
 
-    def _named(self, word: str) -> IndexTerm:
+    def _term_of(self, word: str) -> IndexTerm:
         """Return the discriminative term for a word or phrase, in any of its forms."""
         forms = {term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"')}
         for term in self.counted:
@@ -80,9 +80,9 @@ class Fusion:
         raise WordMissing(word, [term.text for term in self.counted])
 
     @cached_property
-    def matches(self) -> Matches:
-        """Passages that contain at least one of the terms."""
-        return self._snapshot.matches(self.counted, self._left_out)
+    def keyword_scores(self) -> KeywordScores:
+        """Keyword scores of the passages that contain at least one of the terms."""
+        return self._snapshot.keyword_scores(self.counted, self._ignored)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
         """Return the n best passages (all if there are fewer), best first; equal scores in the order of IDs.
@@ -92,31 +92,29 @@ class Fusion:
         """
         among = self._among if among is None else among
         if not self._ranking.weight:
-            ids, lexical = self.matches.best(n, among)
+            ids, lexical = self.keyword_scores.best(n, among)
             return self._best(n, ids, None, lexical)
         assert self._embedding is not None
-        more = _MORE if self._ranking.weight < 1 else 0
-        nearest = self._snapshot.nearest(self._embedding, n + more, among, self.counted)
-        ids, cosine = (
-            np.fromiter(map(itemgetter(0), nearest), np.int64),
-            np.fromiter(map(itemgetter(1), nearest), np.float64),
-        )
-        if not more:
+        extra = _EXTRA if self._ranking.weight < 1 else 0
+        nearest = self._snapshot.nearest(self._embedding, n + extra, among, self.counted)
+        ids = np.array([id_ for id_, _ in nearest], dtype=np.int64)
+        cosine = np.array([cosine for _, cosine in nearest], dtype=np.float64)
+        if not extra:
             return self._best(n, ids, cosine, None)
-        lexical = self.matches.parts(ids)
-        if len(nearest) == n + _MORE:  # else there are no others
+        lexical = self.keyword_scores.of(ids)
+        if len(nearest) == n + _EXTRA:  # else there are no others
             # All others have at most the last cosine, so only a high keyword score can lift them into the n best.
             weight = self._ranking.weight
             least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n] - _ROUNDING
-            others, words = self.matches.at_least(
-                float((least - weight * cosine[-1]) / (1 - weight)), among
-            )
+            needed = float((least - weight * cosine[-1]) / (1 - weight))
+            others, lexical_of_others = self.keyword_scores.at_least(needed, among)
             new = ~np.isin(others, ids)
-            others, words = others[new], words[new]
-            needed = (least - (1 - weight) * words) / weight
+            others, lexical_of_others = others[new], lexical_of_others[new]
+            least_cosines = (least - (1 - weight) * lexical_of_others) / weight
             ids = np.concatenate([ids, others])
-            cosine = np.concatenate([cosine, self._snapshot.cosines(self._embedding, others, needed)])
-            lexical = np.concatenate([lexical, words])
+            cosines_of_others = self._snapshot.cosines(self._embedding, others, least_cosines)
+            cosine = np.concatenate([cosine, cosines_of_others])
+            lexical = np.concatenate([lexical, lexical_of_others])
         return self._best(n, ids, cosine, lexical)
 
     def among(self, passages: Ids) -> list[Scored]:
@@ -132,7 +130,7 @@ class Fusion:
         """
         self._snapshot.passage(passage)
         ids = np.array([passage], dtype=np.int64)
-        lexical = self.matches.parts(ids) if self._ranking.weight < 1 else None
+        lexical = self.keyword_scores.of(ids) if self._ranking.weight < 1 else None
         cosine = None
         if self._ranking.weight:
             assert self._embedding is not None
@@ -165,15 +163,17 @@ class Fusion:
         cosine: NDArray[np.float64] | None,
         lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
-        """Return the n best of some passages, from the parts of their scores; ties in the order of IDs."""
-        scores, nothing = np.zeros(len(ids)), [None] * min(n, len(ids))
-        for weight, part in ((self._ranking.weight, cosine), (1 - self._ranking.weight, lexical)):
-            if part is not None:
-                scores += weight * part
+        """Return the n best of some passages, from their cosines and keyword scores; ties in the order of IDs."""
+        scores = np.zeros(len(ids))
+        if cosine is not None:
+            scores += self._ranking.weight * cosine
+        if lexical is not None:
+            scores += (1 - self._ranking.weight) * lexical
         first = np.lexsort((ids, -scores))[:n]
-        cosines = nothing if cosine is None else cosine[first].tolist()
-        words = nothing if lexical is None else lexical[first].tolist()
-        return list(map(Scored, ids[first].tolist(), scores[first].tolist(), cosines, words))
+        missing = [None] * len(first)
+        cosines = missing if cosine is None else cosine[first].tolist()
+        keywords = missing if lexical is None else lexical[first].tolist()
+        return list(map(Scored, ids[first].tolist(), scores[first].tolist(), cosines, keywords))
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from search.encoding import Encoder
     from search.encoding.tokenizer import Role
-    from search.records.options import Ranking
+    from search.records.option_tools import Ranking
     from search.records.tokens import TokenVectors
     from search.store.sqlite import Snapshot, Store
 

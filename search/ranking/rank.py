@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import completed, diverse, numbered, once, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
+from search.store.freshness import with_file_status
 from search.store.passages import existing
 
 if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.ranking.selection import Selection
-    from search.records.options import Ranking
+    from search.records.option_tools import Ranking
     from search.store.conditions import Where
+    from search.store.null_distribution import Baseline
     from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot, Store
-    from search.store.status import Baseline
 
 
 def ranked(

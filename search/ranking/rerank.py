@@ -29,14 +29,13 @@ from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.contents import StoredPassage
+from search.records.options import LATE_SHARE
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
-from search.store.vectors import stored_positions, unit_rows
+from search.store.token_vectors import stored_positions, unit_rows
 
-# Weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
-LATE_SHARE = 0.5
-_LEAST = 0.05  # weight of a token
+_MIN_TOKEN_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +122,13 @@ class LateInteraction:
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
         weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]
-        weights = np.full(len(self._kept), _LEAST)
+        weights = np.full(len(self._kept), _MIN_TOKEN_WEIGHT)
         for place, i in enumerate(self._kept):
             at = self._query.tokens[i].start
-            value = next((value for start, end, value in weighted if start <= at < end), _LEAST)
-            weights[place] = max(_LEAST, value)
+            value = next(
+                (value for start, end, value in weighted if start <= at < end), _MIN_TOKEN_WEIGHT
+            )
+            weights[place] = max(_MIN_TOKEN_WEIGHT, value)
         return weights / weights.sum() if len(weights) else weights
 
 

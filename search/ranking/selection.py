@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.ranking.fusion import Scored
-from search.records.options import HitsOptions, complete
+from search.records.option_tools import complete
+from search.records.options import HitsOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,14 +15,13 @@ default ranking with the default model. Other rankings and models get no verdict
 from __future__ import annotations
 
 import math
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.records.hits import Verdict
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
 from search.store.bm25 import weight
 
 if TYPE_CHECKING:
@@ -74,6 +73,7 @@ def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> flo
     passages, counts = snapshot.facts.passages, dict(zip(fusion.typed, fusion.counts, strict=True))
     rare = {term: count for term, count in counts.items() if count <= passages / 2} or counts
     idf = {term: weight(count, passages) for term, count in rare.items()}
-    has = fusion.matches.addends(np.array(list(map(attrgetter("passage"), best)), dtype=np.int64)) > 0
-    worth = np.array([idf.get(term, 0.0) for term in fusion.terms])
-    return min(1.0, float((has @ worth).max(initial=0.0)) / (sum(idf.values()) or 1.0))
+    ids = np.array([item.passage for item in best], dtype=np.int64)
+    contains = fusion.keyword_scores.addends(ids) > 0
+    weights = np.array([idf.get(term, 0.0) for term in fusion.terms])
+    return min(1.0, float((contains @ weights).max(initial=0.0)) / (sum(idf.values()) or 1.0))

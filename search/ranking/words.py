@@ -20,20 +20,21 @@ from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
-from search.records.explanations import STOP_WORDS, Highlight, Occurrence
+from search.records.explanations import STOP_WORDS, Highlight
+from search.records.shares import Occurrence
 from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.records.options import Ranking
-    from search.store.bm25 import Matches
+    from search.records.option_tools import Ranking
+    from search.store.bm25 import KeywordScores
     from search.store.sqlite import Ids, Snapshot, Store
     from search.store.terms import IndexTerm
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A passage with the parts of its score.
+    """A passage with its cosine and the addends of its keyword score.
 
     Attributes:
         document: number of its document.
@@ -105,18 +106,19 @@ def candidates(
     """
     if n < 1:
         raise InputError(f"n is {n}; the minimum is 1.")
-    fusion, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
-    terms, without = _named(words)
-    matches = snapshot.matches(words.counted)  # with the ignored terms, too
+    fusion = Fusion(snapshot, query, ranking, among)
+    keyword_ranking = _keyword_ranking(snapshot, query, ranking, among)
+    terms, without = _term_texts(keyword_ranking)
+    keyword_scores = snapshot.keyword_scores(keyword_ranking.counted)  # with the ignored terms, too
     nearest = [] if query.embedding is None else snapshot.nearest(query.embedding, n, among)
-    matching, parts = matches.best(n, among)
+    matching, scores = keyword_scores.best(n, among)
     top = fusion.top(n)
     routes = [id_ for id_, _ in nearest], matching.tolist(), [item.passage for item in top]
     ids = np.array(sorted(set().union(*routes)), dtype=np.int64)
     by_meaning = query.embedding is not None
     bound = Bound(
         cosine=(nearest[-1][1] if len(nearest) == n else -1.0) if by_meaning else 1.0,
-        lexical=float(parts[-1]) if len(parts) == n else 0.0,
+        lexical=float(scores[-1]) if len(scores) == n else 0.0,
         score=top[-1].score if len(top) == n else -1.0 if ranking.by_meaning else 0.0,
     )
     return Candidates(
@@ -125,8 +127,8 @@ def candidates(
         weight=ranking.weight,
         terms=terms,
         without=without,
-        scale=matches.scale,
-        pool=_pool(snapshot, query, matches, ids),
+        scale=keyword_scores.scale,
+        pool=_pool(snapshot, query, keyword_scores, ids),
         bound=bound,
         whole=len(ids) == (snapshot.facts.passages if among is None else len(among)),
     )
@@ -135,24 +137,28 @@ def candidates(
 def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """See `Searcher.counted_words`."""
     with store.reading() as snapshot:
-        return _named(_words(snapshot, EncodedQuery(text, None), ranking))
+        return _term_texts(_keyword_ranking(snapshot, EncodedQuery(text, None), ranking))
 
 
-def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
+def _keyword_ranking(
+    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None
+) -> Fusion:
     """Return the keyword ranking, even if the requested weight ignores keywords."""
     if ranking.mode == "hybrid":
         ranking = replace(ranking, mode="lexical", weight=0.0)
     return Fusion(snapshot, query, ranking, among)
 
 
-def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _term_texts(ranking: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the discriminative terms, and the ignored ones among them."""
-    left_out = (term for term in words.counted if term not in words.terms)
-    return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
+    ignored = (term for term in ranking.counted if term not in ranking.terms)
+    return tuple(term.text for term in ranking.counted), tuple(term.text for term in ignored)
 
 
-def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -> tuple[Candidate, ...]:
-    """Return passages with the parts of their scores."""
+def _pool(
+    snapshot: Snapshot, query: EncodedQuery, keyword_scores: KeywordScores, ids: Ids
+) -> tuple[Candidate, ...]:
+    """Return passages with their cosines and the addends of their keyword scores."""
     cosines: Sequence[float | None] = [None] * len(ids)
     if query.embedding is not None:
         cosines = snapshot.cosines(query.embedding, ids).tolist()
@@ -161,7 +167,7 @@ def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -
     copied = {id_: copy.text for id_, copy in snapshot.copies(passages).items()}
     return tuple(
         Candidate(id_, documents.get(id_, -id_), copied.get(id_), cosine, tuple(row))
-        for id_, cosine, row in zip(passages, cosines, matches.addends(ids).tolist(), strict=True)
+        for id_, cosine, row in zip(passages, cosines, keyword_scores.addends(ids).tolist(), strict=True)
     )
 
 
@@ -175,9 +181,10 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
         return [()] * len(hits)
     with store.reading() as snapshot:
         fusion = Fusion(snapshot, EncodedQuery(text, None), hits[0].ranking)
-        matches = fusion.matches
+        keyword_scores = fusion.keyword_scores
         content = [term.text.casefold() not in STOP_WORDS for term in fusion.terms]
-        rows = matches.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / matches.scale
+        ids = np.array([hit.passage_id for hit in hits], dtype=np.int64)
+        rows = keyword_scores.addends(ids) / keyword_scores.scale
         if any(content):
             rows = rows * np.array(content)
         return [
@@ -189,11 +196,12 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
 
 
 def _highlights(
-    snapshot: Snapshot, hit: Hit, here: Sequence[tuple[IndexTerm, float]]
+    snapshot: Snapshot, hit: Hit, addends: Sequence[tuple[IndexTerm, float]]
 ) -> tuple[Highlight, ...]:
+    by_term = occurrences(snapshot, [term for term, _ in addends], hit)
     marks = [
-        Highlight(place.start, place.end, (1 - hit.weight) * value / len(places))
-        for places, (_, value) in zip(occurrences(snapshot, [t for t, _ in here], hit), here, strict=True)
+        Highlight(place.start, place.end, (1 - hit.weight) * addend / len(places))
+        for places, (_, addend) in zip(by_term, addends, strict=True)
         for place in places
         if place.part == "text"
     ]
@@ -204,22 +212,24 @@ def occurrences(
     snapshot: Snapshot, terms: Sequence[IndexTerm], passage: StoredPassage | Hit
 ) -> list[tuple[Occurrence, ...]]:
     """Return the occurrences of each term in a passage: those in its text, then those in its context."""
-    places: list[list[Occurrence]] = [[] for _ in terms]
+    by_term: list[list[Occurrence]] = [[] for _ in terms]
     parts: tuple[tuple[Literal["text", "context"], VisibleText], ...] = (
         ("text", VisibleText(passage.text, passage.hidden)),
         ("context", VisibleText(passage.context, ())),
     )
     for part, source in parts:
         words = snapshot.words(source.text) if terms else []
-        for term, mine in zip(terms, places, strict=True):
-            mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, words))
-    return [tuple(mine) for mine in places]
+        for term, places in zip(terms, by_term, strict=True):
+            places += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, words))
+    return [tuple(places) for places in by_term]
 
 
 def _runs(stems: tuple[str, ...], words: Sequence[IndexTerm]) -> list[tuple[int, int]]:
     """Return the span of each run of consecutive words with the given stems."""
     spans = []
-    for first in [at for at, word in enumerate(words) if not word.stems or word.stems[0] == stems[0]]:
+    for first, word in enumerate(words):
+        if word.stems and word.stems[0] != stems[0]:
+            continue
         run: tuple[str, ...] = ()
         last = first
         while last < len(words) and len(run) < len(stems):

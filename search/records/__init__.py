@@ -5,13 +5,13 @@ tokens.py        Token, TokenVectors, Word, WordMatrices
 fingerprint.py   Fingerprint of embeddings
 hits.py          Hit, Verdict, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
-explanations.py  Explanation and its parts
+explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities
 predictions.py   predictions of models: MaskPredictions, NextSentence, Labelling, Tagging, Answers
 inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context
 evaluations.py   Evaluation, Comparison, ClassReport, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport
-options.py       options that several functions share
+options.py       options that several functions share; option_tools.py: their validation; Ranking
 notebook_mixin.py  display of a record in a notebook
 visible_text.py  visible text: a source text without its markup
 """

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from search.records.explanations import Partner
 from search.records.hits import Hit
 from search.records.notebook_mixin import NotebookMixin
+from search.records.shares import Partner
 
 if TYPE_CHECKING:
     import numpy as np

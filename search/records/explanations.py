@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from search.errors import InputError
+from search.records.alignment import Pair, align
 from search.records.notebook_mixin import NotebookMixin
-from search.records.tokens import Layer, Token, Word, WordMatrices, all_of_kind, merged
+from search.records.shares import (
+    Share,
+    Term,
+    add_keywords,
+    by_words,
+    keyword_shares,
+    late_shares,
+    meaning_shares,
+)
+from search.records.tokens import Layer, Token, WordMatrices, merged, read_only
 from search.records.visible_text import Spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy import ufunc
     from pandas import DataFrame
 
     from search.records.tokens import Matrix, Vector
@@ -26,56 +35,6 @@ STOP_WORDS = frozenset(
     "you your".split()
 )
 
-# Weight of the neighbours' cosines in an alignment; from 0.1 to 0.3 the F1 differs by at most 0.002.
-NEIGHBOURS = 0.15
-
-
-def middle_layer(n_layers: int) -> int:
-    """Return the layer whose cosines align words best: the middle one.
-
-    Later layers mix each word with its sentence. With all-MiniLM-L6-v2 on MTRef, the F1 of `Explanation.alignment` is
-    0.847 for layer 3 of 6, and 0.827 for the last layer (benchmarks/alignment.py).
-    """
-    return n_layers // 2
-
-
-@dataclass(frozen=True)
-class Occurrence:
-    """Occurrence of a term in a passage: characters [start, end) of its text or of its context."""
-
-    part: Literal["text", "context"]
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Term:
-    """Addend of the score that is not a pair of tokens, such as a keyword; `contribution` includes its weight.
-
-    Attributes:
-        term: a word or phrase of the query, as typed; for other kinds a description.
-        start, end: span in the query; 0, 0 if it is not a word of the query.
-        places: occurrences in the passage.
-        kind: "term" for a keyword, "model" for the score of a cross-encoder, "like" for a passage or document in the
-            query that hits should be similar or dissimilar to.
-    """
-
-    term: str
-    contribution: float
-    start: int = 0
-    end: int = 0
-    places: tuple[Occurrence, ...] = ()
-    kind: Literal["term", "model", "like"] = "term"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A query word and a passage word that are each other's best match, and their cosine in [-1, 1]."""
-
-    query: Word
-    passage: Word
-    similarity: float
-
 
 @dataclass(frozen=True)
 class Highlight:
@@ -84,36 +43,6 @@ class Highlight:
     start: int
     end: int
     weight: float
-
-
-@dataclass(frozen=True)
-class Partner:
-    """Contribution of one passage word with one query word, summed over the word's occurrences."""
-
-    text: str
-    contribution: float
-
-
-@dataclass(frozen=True)
-class Share:
-    """Contribution of one query word to the score.
-
-    Attributes:
-        text: the word; tokens that are not words are summed by kind: "[CLS] and [SEP]", "punctuation",
-            "the model's prompt".
-        kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
-            "late" for an addend of late-interaction reranking, "like" as in `Term`.
-        start, end: span of the word or term in the query; 0, 0 for all other kinds.
-        partners: passage words with the largest positive contributions, strongest first; () if the share is not a
-            word's.
-    """
-
-    text: str
-    kind: str
-    start: int
-    end: int
-    contribution: float
-    partners: tuple[Partner, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +99,10 @@ class Explanation(NotebookMixin):
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
         return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields without the derived values, which are computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def plot(
         self,
         ax: Axes | None = None,
@@ -215,7 +148,7 @@ class Explanation(NotebookMixin):
         if matrix == "contributions" and self.contributions is None:
             raise InputError('pairs of tokens were not computed. Explain with gradients="pairs".')
 
-    @property
+    @cached_property
     def sums(self) -> tuple[Vector, Vector]:
         """(q,) and (p,) addends of the query's and the passage's tokens; either sum is the cosine."""
         if self.margins is not None:
@@ -251,38 +184,21 @@ class Explanation(NotebookMixin):
         """
         words = self.words()
         shares: list[Share] = []
-        others: dict[str, float] = {}
-        is_split = self.contributions is not None or self.steps
-        for i, word in enumerate(words.query if self.weight and is_split else ()):
-            added = self.weight * float(words.sums[0][i])
-            if word.kind == "word":
-                pairs = None if words.contributions is None else self.weight * words.contributions[i]
-                best = () if pairs is None else _partners(words.passage, pairs)[:partners]
-                shares.append(Share(word.text, word.kind, word.start, word.end, added, best))
-            else:
-                others[word.kind] = others.get(word.kind, 0.0) + added
-        shares += [
-            Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()
-        ]
-        shares += [
-            Share(term.term, term.kind, term.start, term.end, term.contribution) for term in self.terms
-        ]
-        return (*shares, *self._late_shares(words))
-
-    def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
-        """Yield the contribution of each query word to late-interaction reranking, with its best match."""
-        if self.late is None:
-            return
-        import numpy as np
-
-        cells = _by_words(np.add, self.late, words.query, words.passage)
-        for word, addends in zip(words.query, cells, strict=True):
-            if addends.any():
-                best = _partners(words.passage, addends)[:1]
-                yield Share(word.text, "late", word.start, word.end, float(addends.sum()), best)
+        if self.weight and (self.contributions is not None or self.steps):
+            shares += meaning_shares(words, self.weight, partners)
+        shares += keyword_shares(self.terms)
+        if self._late_by_words is not None:
+            shares += late_shares(words, self._late_by_words)
+        return tuple(shares)
 
     def words(self) -> WordMatrices:
-        """Return both matrices with tokens merged to whole words."""
+        """Return both matrices with tokens merged to whole words. The arrays are read-only."""
+        return self._words
+
+    # Derived values are computed once, because a page needs each several times for a hit.
+
+    @cached_property
+    def _words(self) -> WordMatrices:
         import numpy as np
 
         query = merged(self.query_tokens, {"text": self.query})
@@ -290,13 +206,42 @@ class Explanation(NotebookMixin):
             self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
         )
         pairs = self.contributions
-        added = None if pairs is None else _by_words(np.add, pairs, query, passage)
-        similarity = _by_words(np.maximum, self.similarity, query, passage)
+        added = None if pairs is None else read_only(by_words(np.add, pairs, query, passage))
+        similarity = read_only(by_words(np.maximum, self.similarity, query, passage))
         rows, columns = (
-            np.add.reduceat(sums, [word.tokens[0] for word in words])
+            read_only(np.add.reduceat(sums, [word.tokens[0] for word in words]))
             for sums, words in zip(self.sums, (query, passage), strict=True)
         )
         return WordMatrices(query, passage, added, similarity, (rows, columns))
+
+    @cached_property
+    def _late_by_words(self) -> Matrix | None:
+        """(Q, P) addends of late-interaction reranking, by words."""
+        import numpy as np
+
+        words = self._words
+        return None if self.late is None else by_words(np.add, self.late, words.query, words.passage)
+
+    @cached_property
+    def _highlights(self) -> tuple[Highlight, ...]:
+        contributions = self.passage_contributions.tolist()
+        return tuple(
+            Highlight(word.start, word.end, contribution)
+            for word, contribution in zip(self._words.passage, contributions, strict=True)
+            if word.kind in ("word", "punctuation")
+        )
+
+    @cached_property
+    def passage_contributions(self) -> Vector:
+        """(P,) contribution of each passage word to the score, read-only.
+
+        It is the weighted sum of the addends of its tokens, plus its share of the keyword addends.
+        """
+        sums = self.weight * self._words.sums[1]
+        if self._late_by_words is not None:
+            sums += self._late_by_words.sum(axis=0)
+        add_keywords(sums, self._words.passage, self.terms)
+        return read_only(sums)
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
         """Return pairs of words that are each other's best match, without special tokens.
@@ -310,34 +255,17 @@ class Explanation(NotebookMixin):
             threshold: minimum cosine of a pair, in [-1, 1], without its neighbours.
             punctuation: pair punctuation marks, too.
         """
-        words, kinds = self.words(), ("word", "punctuation") if punctuation else ("word",)
-        rows = [i for i, word in enumerate(words.query) if word.kind in kinds]
-        columns = [j for j, word in enumerate(words.passage) if word.kind in kinds]
-        if not rows or not columns:
-            return []
-        cosines = words.similarity[rows][:, columns]
-        matches = _with_neighbours(cosines)
-        best_column, best_row = matches.argmax(axis=1), matches.argmax(axis=0)
-        return [
-            Pair(words.query[rows[i]], words.passage[columns[j]], float(cosines[i, j]))
-            for i, j in enumerate(best_column)
-            if best_row[j] == i and cosines[i, j] >= threshold
-        ]
+        return align(self.words(), threshold, punctuation=punctuation)
 
     def highlights(self) -> list[Highlight]:
         """Return the span of each passage word with the word's contribution to the score, in the order of the text."""
-        words = self.words()
-        return [
-            Highlight(word.start, word.end, added)
-            for word, added in zip(words.passage, self.passage_added(words).tolist(), strict=True)
-            if word.kind in ("word", "punctuation")
-        ]
+        return list(self._highlights)
 
     def content_highlights(self) -> list[Highlight]:
         """Return the highlights of words, without stop words if the query has other words."""
         words = [
             (self.passage[mark.start : mark.end].casefold(), mark)
-            for mark in self.highlights()
+            for mark in self._highlights
             if any(map(str.isalnum, self.passage[mark.start : mark.end]))
         ]
         query = {token.text.casefold() for token in self.query_tokens if token.text.isalnum()}
@@ -349,51 +277,3 @@ class Explanation(NotebookMixin):
         words = self.content_highlights()
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
-
-    def passage_added(self, words: WordMatrices) -> Vector:
-        """Return the (P,) contribution of each passage word to the score.
-
-        It is the weighted sum of the addends of its tokens, plus its part of the keyword addends. A
-        keyword's addend is divided equally among its occurrences, because BM25 does not distinguish them.
-        """
-        import numpy as np
-
-        sums = self.weight * words.sums[1]
-        if self.late is not None:
-            sums += _by_words(np.add, self.late, words.query, words.passage).sum(axis=0)
-        for term in self.terms:
-            for place in term.places:
-                columns = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
-                sums[columns] += term.contribution / len(term.places) / max(1, len(columns))
-        return sums
-
-
-def _by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
-    """Reduce a (q, p) matrix of tokens to a (Q, P) matrix of words: to sums or maxima."""
-    rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
-    matrix: Matrix = reduce.reduceat(reduce.reduceat(cells, rows, axis=0), columns, axis=1)
-    return matrix
-
-
-def _is_at(word: Word, place: Occurrence) -> bool:
-    kinds = ("context",) if place.part == "context" else ("word",)
-    return word.kind in kinds and word.start < place.end and place.start < word.end
-
-
-def _with_neighbours(cosines: Matrix) -> Matrix:
-    """Return the (Q, P) cosines of words, each increased by a share of the cosines of the words before and after."""
-    scores = cosines.copy()
-    scores[1:, 1:] += NEIGHBOURS * cosines[:-1, :-1]
-    scores[:-1, :-1] += NEIGHBOURS * cosines[1:, 1:]
-    return scores
-
-
-def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
-    """Return the passage and heading words with a positive contribution to a query word; equal words are summed."""
-    total: dict[str, float] = {}
-    for word, added in zip(passage, addends, strict=True):
-        if word.kind in ("word", "context"):
-            name = word.text.lower()
-            total[name] = total.get(name, 0.0) + float(added)
-    best = sorted(total.items(), key=lambda item: -item[1])
-    return tuple(Partner(name, added) for name, added in best if added > 0)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import StoredPassage
 from search.records.notebook_mixin import NotebookMixin
-from search.records.options import Mode, Ranking
+from search.records.option_tools import Ranking
+from search.records.options import Mode
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -99,16 +100,15 @@ class Hit(StoredPassage, NotebookMixin):
     @property
     def addends(self) -> dict[str, float]:
         """Parts that sum to the score, by name: "meaning", "words" and "rerank", if the ranking uses them."""
-        rerank = self.ranking.rerank
-        if rerank and rerank != "late":
+        first = self.ranking.first_share
+        if not first:
             return {"rerank": self.score}
-        part = 0.5 if rerank else 1.0
-        parts = {
-            "meaning": None if self.cosine is None else part * self.weight * self.cosine,
-            "words": None if self.lexical is None else part * (1 - self.weight) * self.lexical,
-            "rerank": None if self.reranked is None else part * self.reranked,
+        addends = {
+            "meaning": None if self.cosine is None else first * self.weight * self.cosine,
+            "words": None if self.lexical is None else first * (1 - self.weight) * self.lexical,
+            "rerank": None if self.reranked is None else (1 - first) * self.reranked,
         }
-        return {name: value for name, value in parts.items() if value is not None}
+        return {name: value for name, value in addends.items() if value is not None}
 
     @property
     def uri(self) -> str:

@@ -8,13 +8,8 @@ The options of the command, the parameters of the HTTP API, the schemas of the M
 generated from the same declarations.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from inspect import cleandoc
-from itertools import chain
-from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -22,18 +17,13 @@ from typing import (
     Literal,
     TypeAlias,
     TypedDict,
-    TypeVar,
     get_args,
-    get_origin,
 )
 
-from search.errors import InputError
 from search.records.tokens import Layer
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from typing_extensions import Unpack
 
     from search.records.reports import Progress
 
@@ -67,6 +57,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
 WEIGHT = 0.75
+# Weight of late interaction in a reranked score; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
+LATE_SHARE = 0.5
 
 
 class ModeOptions(TypedDict, total=False):
@@ -367,129 +359,3 @@ class TrainOptions(TypedDict, total=False):
     seed: int
     offline: bool
     progress: "Callable[[Progress], None] | None"
-
-
-T = TypeVar("T")
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-@cache
-def declared(kind: type) -> dict[str, tuple[Any, Option]]:
-    """Return name -> (type, declaration) of each option of an option class, in the order of declaration."""
-    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
-
-
-@cache
-def defaults(kind: type) -> dict[str, Any]:
-    return {name: option.default for name, (_, option) in declared(kind).items()}
-
-
-def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """Return the options of an option class that differ from their defaults."""
-    return {
-        name: options[name]
-        for name, value in defaults(kind).items()
-        if options[name] not in (value, [], ())
-    }
-
-
-def documented(kind: type) -> Callable[[Function], Function]:
-    """Decorator that appends the options of an option class to the docstring of a function."""
-
-    def document(function: Function) -> Function:
-        lines = (f"    {name}: {option.help}" for name, (_, option) in declared(kind).items())
-        function.__doc__ = "\n".join((cleandoc(function.__doc__ or ""), "", "Options:", *lines))
-        return function
-
-    return document
-
-
-def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
-    """Return the options that belong to the option class `kind`."""
-    names = list(filter(kind.__annotations__.__contains__, options))
-    return dict(zip(names, map(options.__getitem__, names), strict=True))  # type: ignore[return-value]
-
-
-def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
-    """Split options by option class.
-
-    Raises:
-        TypeError: an option belongs to no class, so it is an unknown keyword argument.
-    """
-    names = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
-    if unknown := options.keys() - names.keys():
-        raise TypeError(f"unknown option '{min(unknown)}'. Choose from: {', '.join(names)}")
-    return list(map(partial(part_of, options), kinds))
-
-
-def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """Validate options of an option class, and add the defaults of missing options.
-
-    Raises:
-        TypeError: unknown option.
-        InputError: a value is not one of the choices, not a number, or out of range.
-    """
-    parts_of(options, kind)
-    for name, value in options.items():
-        type_, option = declared(kind)[name]
-        if value is not None or option.default is not None:
-            _require_valid(name, value, type_, option)
-    return {**defaults(kind), **options}
-
-
-def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
-    if get_origin(type_) is Literal and value not in get_args(type_):
-        raise InputError(f"unknown {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
-    if isinstance(value, float) and math.isnan(value):
-        raise InputError(f"{name} is not a number.")
-    if option.le is not None and value > option.le:
-        raise InputError(f"{name} is {value}; the maximum is {option.le:g}.")
-    if option.ge is not None and value < option.ge:
-        raise InputError(f"{name} is {value}; the minimum is {option.ge:g}.")
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Definition of the score; create one with `Ranking.of`.
-
-    Attributes:
-        mode: "hybrid": `score = weight * cosine + (1 - weight) * lexical`, with the keyword score `lexical` (see
-            `Hit`). "dense": the cosine alone. "lexical": the keyword score alone; passages without any word of the
-            query are left out.
-        weight: weight of the cosine, in [0, 1].
-        rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
-            it (ranking/rerank.py), "" for neither.
-        without: query words to ignore in keyword matching. They add nothing to the keyword score, and its scale stays;
-            the query's embedding still includes them.
-    """
-
-    mode: Mode
-    weight: float
-    rerank: str
-    without: tuple[str, ...]
-
-    @classmethod
-    def of(cls, **options: "Unpack[RerankOptions]") -> "Ranking":
-        """Create a ranking from options; missing options have their defaults.
-
-        Raises:
-            InputError: a value is not one of the choices or out of range, a weight with another mode than "hybrid",
-                or `without` in the mode "dense".
-        """
-        own = complete(options, RerankOptions)
-        mode, weight, without = own["mode"], own["weight"], own["without"]
-        if weight is not None and mode != "hybrid":
-            raise InputError(f"weight applies only to mode 'hybrid', not to '{mode}'. Omit one of them.")
-        if without and mode == "dense":
-            raise InputError(
-                "mode 'dense' uses no keywords, so none can be ignored. Choose another mode."
-            )
-        fixed = {"dense": 1.0, "lexical": 0.0}
-        own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
-        own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
-        return cls(**{**own, "rerank": own["rerank"] or ""})
-
-    @property
-    def by_meaning(self) -> bool:
-        """True if the score uses embeddings."""
-        return self.weight > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from search.records.visible_text import Spans, VisibleText
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Part = Literal["special", "prompt", "context", "text"]
 Layer: TypeAlias = int | str
+Array = TypeVar("Array", bound="NDArray[Any]")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ class WordMatrices:
     contributions: Matrix | None
     similarity: Matrix
     sums: tuple[Vector, Vector]
+
+
+def read_only(array: Array) -> Array:
+    """Protect an array from changes; return it."""
+    array.flags.writeable = False
+    return array
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:

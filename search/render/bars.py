@@ -125,7 +125,7 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
     """Return highlights for the words of a passage that contribute most, and for all of its keywords."""
     matrices = why.words()
-    added = why.passage_added(matrices).tolist()
+    added = why.passage_contributions.tolist()
     pairs = matrices.similarity if matrices.contributions is None else matrices.contributions
     rows = {
         i: word.text.casefold() for i, word in enumerate(matrices.query) if word.text.casefold() in words

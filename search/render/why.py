@@ -14,8 +14,9 @@ from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Contrast, Difference, WhyNot
-from search.records.explanations import STOP_WORDS, Explanation, Partner, Share
+from search.records.explanations import STOP_WORDS, Explanation
 from search.records.hits import Hit
+from search.records.shares import Partner, Share
 from search.records.tokens import all_of_kind
 from search.render.format import (
     counted,
@@ -293,7 +294,7 @@ def _beside(why: Explanation) -> dict[str, float]:
     """Return name -> contribution of each part of a passage outside its own text, such as headings."""
     words = why.words()
     sums: dict[str, float] = {}
-    for word, added in zip(words.passage, why.passage_added(words).tolist(), strict=True):
+    for word, added in zip(words.passage, why.passage_contributions.tolist(), strict=True):
         if word.kind in ("context", "prompt", "special"):
             name = all_of_kind(word.kind, words.passage)
             sums[name] = sums.get(name, 0.0) + added

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from search.errors import InputError, quoted
-from search.records.options import declared, part_of
+from search.records.option_tools import declared, select_options
 
 LONGEST_QUERY = 2_000  # characters of a query or filter
 LAST_HIT = 10_000  # highest rank of a hit
@@ -50,7 +50,7 @@ class RequestModel(BaseModel):
 
     def of(self, kind: type[T]) -> T:
         """Return the request's fields as an instance of the option class `kind`."""
-        return part_of(dict(self), kind)
+        return select_options(dict(self), kind)
 
 
 Model = TypeVar("Model", bound=RequestModel)

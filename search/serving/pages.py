@@ -15,6 +15,7 @@ from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion import deletion_test
 from search.index import Index, searcher_of
 from search.ranking.question import without_operators
+from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText
 from search.records.hits import Hit
@@ -144,7 +145,7 @@ def _examples(index: Index) -> list[str]:
 
 def _query(index: Index, params: PageParams, k: int, **more: Any) -> list[Hit]:
     """Return the hits of a request; `more` overrides its options."""
-    options = declared.part_of(params.ranking_options(RankOptions), declared.QueryOptions)
+    options = option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
     return index.query(params.question, k, **{**options, **more})
 
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from search.errors import InputError
 from search.index import Index, searcher_of
 from search.ranking.question import Question
+from search.records.option_tools import declared
 from search.records.options import (
     WEIGHT,
     CandidateOptions,
@@ -22,7 +23,6 @@ from search.records.options import (
     RerankOptions,
     SelectionOptions,
     SimilarOptions,
-    declared,
 )
 from search.render.page.hit_list import PageRequest
 from search.render.page.search import picked

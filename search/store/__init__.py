@@ -2,8 +2,12 @@
 
     sqlite.py       an open index, and snapshots of it: the interface for reading
     passages.py     reads passages and annotations; annotating.py annotates; places.py resolves paths
-    status.py       status of an index and its files, and the null distribution of its scores
-    vectors.py      embeddings of passages and tokens in index.db; codes.py finds the exact nearest passages
+    status.py       status of an index; file_states.py: state of each file when it was read
+    freshness.py    status of a file since it was indexed
+    document_text.py  the text of a document, joined from its passages; the lines around a hit
+    null_distribution.py  scores of unrelated pairs of a query and a passage
+    vectors.py      embeddings of passages in index.db; codes.py finds the exact nearest passages
+    token_vectors.py  stored vectors of tokens, for late interaction
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction
     filters.py      finds the passages that pass a filter (conditions.py); facets.py counts field values

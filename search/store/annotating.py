@@ -30,7 +30,7 @@ from search.store.database import (
 )
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.passages import NOT_COMPARED, Rows, existing
+from search.store.passages import NOT_COMPARED, SnapshotReader, existing
 from search.store.settings import fingerprint_of
 from search.store.vectors import embeddings
 from search.store.writer import Writer
@@ -50,7 +50,7 @@ def annotators_of(index: Path) -> list[Annotator]:
     database = index / DATABASE
     with reading(database) as connection:
         meta_of(connection, database)
-        return Rows(connection).annotators()
+        return SnapshotReader(connection).annotators()
 
 
 class Annotating:
@@ -64,7 +64,7 @@ class Annotating:
 
     def __init__(self, writer: Writer, annotator: str) -> None:
         self.connection = connection = writer.connection
-        self.rows = Rows(connection)
+        self.rows = SnapshotReader(connection)
         self.todo = self.rows.lacking(annotator)
         self.total = int(one_meta(connection, "passages"))
         self._writer, self._annotator = writer, annotator
@@ -164,7 +164,7 @@ def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
     database = index / DATABASE
     with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
         meta_of(connection, database)
-        annotators = Rows(connection).annotators()
+        annotators = SnapshotReader(connection).annotators()
         yield Writer(connection), {each.name: each for each in annotators}
 
 

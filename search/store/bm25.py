@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     # Returns the `indexable` texts of passages, in the order of their IDs.
     Texts: TypeAlias = Callable[[Ids], Iterable[str]]
 
-_K1, _B, _LONGEST = 1.2, 0.75, 1.5
+_K1, _B, _MAX_LENGTH_RATIO = 1.2, 0.75, 1.5
 # Rarest terms that define `scale`; chosen with benchmarks/quality.py and folders.py.
-CARRYING = 3
-_AT_ONCE = 4096  # texts that are searched for a phrase
-_MOST_KEPT = 256  # cached terms
+SCALE_TERMS = 3
+_PHRASE_BATCH = 4096  # texts that are searched for a phrase at a time
+_MAX_CACHED_TERMS = 256
 # One passage in so many is sampled for a lower bound of the n best scores.
-_SOME = 16
-_LEAST = np.nextafter(0.0, 1.0)
+_SAMPLE_STEP = 16
+_MIN_SCORE = np.nextafter(0.0, 1.0)
 
 
 def weight(count: int, passages: int) -> float:
@@ -65,7 +64,7 @@ def scale(best: float, weights: Iterable[float]) -> float:
         best: the highest BM25 of all passages.
         weights: weights of the query's terms, as from `weight`.
     """
-    return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
+    return max(best, (_K1 + 1) * sum(heapq.nlargest(SCALE_TERMS, weights)))
 
 
 def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: int) -> list[IndexTerm]:
@@ -74,9 +73,9 @@ def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: 
     BM25 gives a term in more than half of all passages almost no weight; such terms are used only if there
     are no others.
     """
-    each = list(zip(terms, counts, strict=True))
-    rare = [term for term, count in each if 0 < count <= passages / 2]
-    return rare or [term for term, count in each if count]
+    counted = list(zip(terms, counts, strict=True))
+    rare = [term for term, count in counted if 0 < count <= passages / 2]
+    return rare or [term for term, count in counted if count]
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
@@ -87,7 +86,7 @@ def norms(lengths: Scores, mean: float) -> Scores:
         mean: mean length of all passages.
     """
     lengths /= mean or 1.0  # in place: a million passages take 8 MB
-    np.minimum(lengths, _LONGEST, out=lengths)
+    np.minimum(lengths, _MAX_LENGTH_RATIO, out=lengths)
     lengths *= _B
     lengths += 1 - _B
     lengths *= _K1
@@ -109,19 +108,19 @@ class TermHits:
     """Passages that contain a term, and the frequency of the term in each.
 
     Attributes:
-        places: block number -> the rows of the block that contain the term, increasing, and the term's frequency in
+        postings: block number -> the rows of the block that contain the term, increasing, and the term's frequency in
             each. Deleted passages are included.
         count: number of passages with the term that are not deleted.
         weight: inverse document frequency of the term.
     """
 
-    places: dict[int, tuple[NDArray[Any], NDArray[Any]]]
+    postings: dict[int, tuple[NDArray[Any], NDArray[Any]]]
     count: int
     weight: float
 
 
-class Words:
-    """The keyword index of one state of an index. Thread-safe.
+class KeywordIndex:
+    """Postings of all passages in one state of an index. Thread-safe.
 
     Attributes:
         passages: number of passages that are not deleted.
@@ -142,11 +141,11 @@ class Words:
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
         self.ids: Ids = np.concatenate([np.empty(0, dtype=np.int64), *(block.ids for block in blocks)])
-        each = zip(self._starts, alive, strict=False)
-        gone = [start + np.flatnonzero(~living) for start, living in each if living is not None]
-        self._gone = np.concatenate([np.empty(0, dtype=np.int64), *gone])
-        self.passages = len(self.ids) - len(self._gone)
-        self._kept: dict[tuple[str, ...], TermHits] = {}
+        masks = zip(self._starts, alive, strict=False)
+        deleted = [start + np.flatnonzero(~living) for start, living in masks if living is not None]
+        self._deleted = np.concatenate([np.empty(0, dtype=np.int64), *deleted])
+        self.passages = len(self.ids) - len(self._deleted)
+        self._cache: dict[tuple[str, ...], TermHits] = {}
 
     def hits(self, term: IndexTerm, texts: Texts) -> TermHits:
         """Return the passages that contain a term; the result is cached.
@@ -154,12 +153,12 @@ class Words:
         Raises:
             IndexDamaged: a block is damaged.
         """
-        hits = self._kept.get(term.stems)
+        hits = self._cache.get(term.stems)
         if hits is None:
-            hits = self._look_up(term, texts)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept = {}
-            self._kept[term.stems] = hits
+            hits = self._search(term, texts)
+            if len(self._cache) >= _MAX_CACHED_TERMS:
+                self._cache = {}
+            self._cache[term.stems] = hits
         return hits
 
     def sums(self, terms: Iterable[TermHits]) -> Scores:
@@ -169,133 +168,141 @@ class Words:
         """
         sums = np.zeros(len(self.ids))
         for term in terms:
-            for number, (rows, often) in term.places.items():
-                here, places = slice(*self._starts[number : number + 2]), rows.astype(np.intp)
-                added = saturations(often.astype(np.float64), self._norms[here][places])
-                sums[here][places] += term.weight * added
-        sums[self._gone] = 0
+            for number, (rows, frequencies) in term.postings.items():
+                block, rows = slice(*self._starts[number : number + 2]), rows.astype(np.intp)
+                added = saturations(frequencies.astype(np.float64), self._norms[block][rows])
+                sums[block][rows] += term.weight * added
+        sums[self._deleted] = 0
         return sums
 
     def living(self, hits: TermHits) -> Ids:
         """Return the increasing IDs of the undeleted passages that contain a term."""
-        rows = (self._starts[number] + rows.astype(np.intp) for number, (rows, _) in hits.places.items())
-        return self.ids[np.setdiff1d(np.concatenate([np.empty(0, np.intp), *rows]), self._gone)]
+        positions = (
+            self._starts[number] + rows.astype(np.intp) for number, (rows, _) in hits.postings.items()
+        )
+        return self.ids[np.setdiff1d(np.concatenate([np.empty(0, np.intp), *positions]), self._deleted)]
 
-    def addends(self, term: TermHits, places: Ids) -> Scores:
+    def addends(self, term: TermHits, positions: Ids) -> Scores:
         """Return a term's (m,) addends to the BM25 of the passages at m positions in `ids`."""
-        values = np.zeros(len(places))
-        numbers = np.searchsorted(self._starts, places, side="right") - 1
-        for number, (rows, often) in term.places.items():
-            here = np.flatnonzero(numbers == number)
+        values = np.zeros(len(positions))
+        numbers = np.searchsorted(self._starts, positions, side="right") - 1
+        for number, (rows, frequencies) in term.postings.items():
+            in_block = np.flatnonzero(numbers == number)
             # The type of the rows; with another type they would be copied.
-            targets = (places[here] - self._starts[number]).astype(np.uint16)
-            at = np.minimum(np.searchsorted(rows, targets), len(rows) - 1)
-            present = rows[at] == targets
-            here, at = here[present], at[present]
-            added = saturations(often[at].astype(np.float64), self._norms[places[here]])
-            values[here] = term.weight * added
+            targets = (positions[in_block] - self._starts[number]).astype(np.uint16)
+            entries = np.minimum(np.searchsorted(rows, targets), len(rows) - 1)
+            present = rows[entries] == targets
+            in_block, entries = in_block[present], entries[present]
+            norms_in_block = self._norms[positions[in_block]]
+            added = saturations(frequencies[entries].astype(np.float64), norms_in_block)
+            values[in_block] = term.weight * added
         return values
 
     @cached_property
     def _norms(self) -> Scores:
         lengths = np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
-        mean = float((lengths.sum() - lengths[self._gone].sum()) / max(1, self.passages))
+        mean = float((lengths.sum() - lengths[self._deleted].sum()) / max(1, self.passages))
         return norms(lengths, mean)
 
-    def _look_up(self, term: IndexTerm, texts: Texts) -> TermHits:
-        count, places = 0, {}
+    def _search(self, term: IndexTerm, texts: Texts) -> TermHits:
+        count, postings = 0, {}
         for number, (block, alive) in enumerate(zip(self._blocks, self._alive, strict=True)):
-            each = [block.find(stem) for stem in dict.fromkeys(term.stems)]
-            here = [entry for entry in each if entry is not None]
-            if len(here) < max(1, len(each)):
+            by_stem = [block.find(stem) for stem in dict.fromkeys(term.stems)]
+            present = [entry for entry in by_stem if entry is not None]
+            if len(present) < max(1, len(by_stem)):
                 continue
-            entry = here[0]
+            entry = present[0]
             if len(term.stems) > 1:
-                rows = reduce(np.intersect1d, (rows for rows, _ in here))
+                rows = reduce(np.intersect1d, (rows for rows, _ in present))
                 rows = rows if alive is None else rows[alive[rows]]
                 entry = self._in_a_row(block, rows, term.stems, texts)
             if len(entry[0]):
-                places[number] = entry
+                postings[number] = entry
             count += len(entry[0]) if alive is None else int(np.count_nonzero(alive[entry[0]]))
-        return TermHits(places, count, weight(count, self.passages))
+        return TermHits(postings, count, weight(count, self.passages))
 
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the `rows` whose texts contain the stems one after another, and how often each row contains them."""
-        times = np.zeros(len(rows), dtype=np.int64)
-        for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
+        frequencies = np.zeros(len(rows), dtype=np.int64)
+        for start, end in pairwise([*range(0, len(rows), _PHRASE_BATCH), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
-            times[[start + number for number in counts]] = list(counts.values())
-        return rows[times > 0], times[times > 0]
+            frequencies[[start + number for number in counts]] = list(counts.values())
+        return rows[frequencies > 0], frequencies[frequencies > 0]
 
 
-class Matches:
-    """The passages that contain any of the query's terms, ranked by BM25.
+class KeywordScores:
+    """Keyword scores of the passages that contain any of the query's terms.
 
-    A *part* is a passage's keyword score: its BM25 divided by `scale`, from 0 to 1.
+    The keyword score of a passage is its BM25 divided by `scale`, in [0, 1].
 
     Attributes:
-        scale: the BM25 score that counts as a part of 1, see the function `scale`. It is computed from all terms, also
-            the ignored ones, and from all passages, also those that a filter excludes. 1 if there are no terms.
+        scale: the BM25 score that counts as a keyword score of 1, see the function `scale`. It is computed from all
+            terms, also the ignored ones, and from all passages, also those that a filter excludes. 1 if there are no
+            terms.
     """
 
     scale: float
 
-    def __init__(self, words: Words, every: Sequence[TermHits], terms: Sequence[TermHits]) -> None:
+    def __init__(
+        self, index: KeywordIndex, all_terms: Sequence[TermHits], terms: Sequence[TermHits]
+    ) -> None:
         """
         Args:
-            every: all terms; they define the scale.
+            all_terms: all terms; they define the scale.
             terms: the terms that are not ignored.
         """
-        self._words, self._terms = words, terms
-        sums = words.sums(every)
-        weights = map(attrgetter("weight"), every)
-        self.scale = scale(float(sums.max(initial=0.0)), weights) if every else 1.0
-        if len(terms) < len(every):
-            sums = words.sums(terms)
-        sums /= self.scale
-        self._parts = sums
+        self._index, self._terms = index, terms
+        scores = index.sums(all_terms)
+        weights = [term.weight for term in all_terms]
+        self.scale = scale(float(scores.max(initial=0.0)), weights) if all_terms else 1.0
+        if len(terms) < len(all_terms):
+            scores = index.sums(terms)
+        scores /= self.scale
+        self._scores = scores
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Return IDs and parts of the n best passages, best first; equal parts in the order of IDs."""
-        part, some = _LEAST, self._parts[::_SOME]
-        if among is None and n <= len(some):
-            part = max(part, np.partition(some, -n)[-n])  # lower bound of the n best parts
-        ids, parts = self.at_least(part, among)
+        """Return IDs and scores of the n best passages, best first; equal scores in the order of IDs."""
+        bound, sample = _MIN_SCORE, self._scores[::_SAMPLE_STEP]
+        if among is None and n <= len(sample):
+            bound = max(bound, np.partition(sample, -n)[-n])  # lower bound of the n best scores
+        ids, scores = self.at_least(bound, among)
         if len(ids) > n:
-            enough = parts >= np.partition(parts, -n)[-n]
-            ids, parts = ids[enough], parts[enough]
-        first = np.lexsort((ids, -parts))[:n]
-        return ids[first], parts[first]
+            enough = scores >= np.partition(scores, -n)[-n]
+            ids, scores = ids[enough], scores[enough]
+        first = np.lexsort((ids, -scores))[:n]
+        return ids[first], scores[first]
 
-    def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Return the increasing IDs and the parts of all passages whose part is at least `part`."""
-        places = np.flatnonzero(self._parts >= max(part, _LEAST))
+    def at_least(self, score: float, among: Ids | None = None) -> tuple[Ids, Scores]:
+        """Return the increasing IDs and the scores of all passages with at least this score."""
+        positions = np.flatnonzero(self._scores >= max(score, _MIN_SCORE))
         if among is not None:
-            places = places[np.isin(self._words.ids[places], among)]
-        return self._words.ids[places], self._parts[places]
+            positions = positions[np.isin(self._index.ids[positions], among)]
+        return self._index.ids[positions], self._scores[positions]
 
-    def parts(self, passages: Ids) -> Scores:
-        """Return the (n,) parts of passages, in their order; 0 for a passage without any of the terms."""
-        places, present = self._places(passages)
-        return np.where(present, self._parts[places], 0.0) if present.any() else np.zeros(len(passages))
+    def of(self, passages: Ids) -> Scores:
+        """Return the (n,) scores of passages, in their order; 0 for a passage without any of the terms."""
+        positions, present = self._positions(passages)
+        if not present.any():
+            return np.zeros(len(passages))
+        return np.where(present, self._scores[positions], 0.0)
 
     def addends(self, passages: Ids) -> Scores:
         """Return the (n, terms) addends of the terms that are not ignored.
 
-        The sum of a row divided by `scale` is the passage's part.
+        The sum of a row divided by `scale` is the passage's score.
         """
-        places, present = self._places(passages)
+        positions, present = self._positions(passages)
         values = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
-            values[present, number] = self._words.addends(term, places[present])
+            values[present, number] = self._index.addends(term, positions[present])
         return values
 
-    def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+    def _positions(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
         """Return each passage's position in `ids`, and a mask: True if it is in `ids` and contains a term."""
-        ids = self._words.ids
+        ids = self._index.ids
         if not len(ids):
             return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=bool)
-        places = np.minimum(np.searchsorted(ids, passages), len(ids) - 1)
-        return places, (ids[places] == passages) & (self._parts[places] > 0)
+        positions = np.minimum(np.searchsorted(ids, passages), len(ids) - 1)
+        return positions, (ids[positions] == passages) & (self._scores[positions] > 0)

@@ -36,7 +36,9 @@ from search.store.database import (
     require_format,
     translated,
 )
+from search.store.file_states import stored_files
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
+from search.store.null_distribution import read_baseline
 from search.store.passages import content_key, hidden_of, metadata_of, name_of
 from search.store.segments import (
     blocks_of_tail,
@@ -46,8 +48,7 @@ from search.store.segments import (
     tail_is_intact,
     tombstones,
 )
-from search.store.settings import Facts, PassageSettings, fingerprint_of, readable
-from search.store.status import read_baseline, stored_files
+from search.store.settings import IndexMeta, PassageSettings, fingerprint_of, readable
 from search.store.vectors import is_embedding
 from search.store.writer import writing
 
@@ -120,7 +121,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
         if message != "ok":
             yield message
     meta = meta_of(connection, index / DATABASE)
-    PassageSettings.from_json(Facts.of(meta).fingerprint.passages)
+    PassageSettings.from_json(IndexMeta.of(meta).fingerprint.passages)
     for table in ("passages", "embeddings"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != meta["passages"]:

@@ -38,7 +38,7 @@ from search.store.home import (
     index_option,
     rebuild_command,
 )
-from search.store.settings import Facts, Folders, fingerprint_of
+from search.store.settings import Folders, IndexMeta, fingerprint_of
 
 Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
@@ -113,7 +113,7 @@ def read_meta(database: Path) -> dict[str, Any]:
     """
     with reading(database) as connection:
         meta = meta_of(connection, database)
-        Facts.of(meta)  # raises if a value cannot be read
+        IndexMeta.of(meta)  # raises if a value cannot be read
         return meta
 
 

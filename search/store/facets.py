@@ -24,7 +24,7 @@ from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
 from search.store.conditions import Scalar, as_text, folded
 from search.store.filters import flat
-from search.store.passages import Rows, metadata_of, name_of
+from search.store.passages import SnapshotReader, metadata_of, name_of
 from search.store.settings import readable
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -
 
 
 def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> Iterator[DocumentRow]:
-    names = {folded(name) for annotator in Rows(connection).annotators() for name in annotator.fields}
+    names = {
+        folded(name) for annotator in SnapshotReader(connection).annotators() for name in annotator.fields
+    }
     select = """(SELECT json_group_array(json("values")) FROM passages CROSS JOIN annotations ON passage = passages.id
                WHERE document = documents.id AND (?1 IS NULL OR passage IN (SELECT value FROM json_each(?1))))"""
     rows = connection.execute(

@@ -47,7 +47,7 @@ from search.store.conditions import (
     wrong,
 )
 from search.store.database import one_meta
-from search.store.passages import Rows, name_of
+from search.store.passages import SnapshotReader, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +104,7 @@ def passing(
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     """Return the increasing IDs of the passages that pass a filter; the filter must not contain phrases."""
-    annotators = Rows(connection).annotators()
+    annotators = SnapshotReader(connection).annotators()
     annotated = {folded(field): each.name for each in annotators for field in each.fields}
     _require_fields(connection, where, annotated)
     query = _Query(annotated)

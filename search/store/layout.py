@@ -57,27 +57,27 @@ def folders_of(index: Path) -> Folders | None:
         return None
 
 
-def place_for(folders: Folders, named: str | None) -> Path:
+def index_path_for(folders: Folders, name: str | None) -> Path:
     """Return the path for the index of some folders; the index may not exist yet.
 
     Args:
-        named: name or path that the user chose for the index; None to derive a name from the folders.
+        name: name or path that the user chose for the index; None to derive a name from the folders.
 
     Raises:
         InputError: the index has documents from memory.
     """
-    if not named:
-        return next(_known_places(folders))
-    place = named_place(named)
-    require_no_contents(place / DATABASE)
-    return place
+    if not name:
+        return next(_candidate_paths(folders))
+    index = index_path_of(name)
+    require_no_contents(index / DATABASE)
+    return index
 
 
-def check_place(index: Path) -> None:
-    """Check that an index can be stored in a folder.
+def require_usable_path(index: Path) -> None:
+    """Check that an index can be stored at a path.
 
     Raises:
-        InputError: `index` is a file, or a folder with files that do not belong to an index.
+        InputError: the path is a file, or a folder with files that do not belong to an index.
     """
     if is_index(index) or not index.exists():
         return
@@ -93,10 +93,10 @@ def check_place(index: Path) -> None:
         )
 
 
-def own_part(folder: Path, index: Path) -> str | None:
+def path_inside(folder: Path, index: Path) -> str | None:
     """Return the path of an index relative to its indexed folder; None if it is outside the folder."""
-    root, place = folder.expanduser().resolve(), index.resolve()
-    return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
+    root, resolved = folder.expanduser().resolve(), index.resolve()
+    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else None
 
 
 def is_address(name: object) -> bool:
@@ -112,54 +112,54 @@ def needs_local_index(address: str) -> InputError:
     )
 
 
-def named_place(named: str) -> Path:
+def index_path_of(name: str) -> Path:
     """Resolve the value of `--index`: a path if it looks like one or is an index, else a name in `home()`.
 
     Raises:
-        InputError: `named` is not a valid name, or is the address of an index on a server.
+        InputError: `name` is not a valid name, or is the address of an index on a server.
     """
-    if is_address(named):
-        raise needs_local_index(named)
-    path = Path(named).expanduser()
-    if is_index(path) or os.sep in named or "/" in named or path.is_absolute() or named in (".", ".."):
+    if is_address(name):
+        raise needs_local_index(name)
+    path = Path(name).expanduser()
+    if is_index(path) or _is_path(name) or path.is_absolute():
         return path.resolve()
-    if not re.fullmatch(r"[\w.+-]+", named):
-        raise InputError(f"'{named}' is not a valid index name. Use letters, digits, '-', '_' and '.'.")
-    return home() / "indexes" / named
+    if not re.fullmatch(r"[\w.+-]+", name):
+        raise InputError(f"'{name}' is not a valid index name. Use letters, digits, '-', '_' and '.'.")
+    return home() / "indexes" / name
 
 
-def existing_place(named: str) -> Path:
+def existing_index_path(name: str) -> Path:
     """Resolve the name or path of an existing index; indexed folders are not accepted.
 
     Raises:
         IndexNotFound: there is no such index; the message lists the indexes.
     """
-    own = home() / "indexes" / named
-    place = own if not _is_path(named) and is_index(own) else named_place(named)
-    if is_index(place) and (is_own(place) or folders_of(place) is not None):
-        return place
-    if is_index(place):
+    own = home() / "indexes" / name
+    index = own if not _is_path(name) and is_index(own) else index_path_of(name)
+    if is_index(index) and (is_own(index) or folders_of(index) is not None):
+        return index
+    if is_index(index):
         raise IndexNotFound(
-            f"the file {DATABASE} in '{named}' is not a readable index, so seewhy leaves it unchanged. "
+            f"the file {DATABASE} in '{name}' is not a readable index, so seewhy leaves it unchanged. "
             "If it is a damaged index, delete the folder by hand."
         )
-    no = "is a folder, not an index" if place.is_dir() else "no such index"
-    raise IndexNotFound(f"'{named}': {no}. {_choices('Give the name of one of these:')}")
+    problem = "is a folder, not an index" if index.is_dir() else "no such index"
+    raise IndexNotFound(f"'{name}': {problem}. {_choices('Give the name of one of these:')}")
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Find an index as `find_place` does; its passages must be on this machine.
+    """Find an index as `find_index_path` does; its passages must be on this machine.
 
     Raises:
         InputError: the passages are on a server.
     """
-    place = find_place(name)
-    if server := streamed(place):
+    index = find_index_path(name)
+    if server := streamed(index):
         raise needs_local_index(server["address"])
-    return place
+    return index
 
 
-def find_place(name: str | Path | None = None) -> Path:
+def find_index_path(name: str | Path | None = None) -> Path:
     """Find an index by its path, its name, or its indexed folder.
 
     None means the index of `$SEEWHY_INDEX`; without it, the index whose folder contains the current folder; otherwise
@@ -170,7 +170,7 @@ def find_place(name: str | Path | None = None) -> Path:
     """
     default = "" if name else variable()
     try:
-        return _named_index(name or default) if name or default else _implied()
+        return _index_by_name(name or default) if name or default else _default_index()
     except IndexNotFound as error:
         if not default:
             raise
@@ -182,20 +182,20 @@ def variable() -> str:
     return os.environ.get("SEEWHY_INDEX", "")
 
 
-def _named_index(name: str | Path) -> Path:
+def _index_by_name(name: str | Path) -> Path:
     if is_address(name):
         raise needs_local_index(str(name))
-    if is_index(place := Path(name).expanduser()):
-        return place.resolve()
-    if not _is_path(str(name)) and is_index(place := home() / "indexes" / str(name)):
-        return place
+    if is_index(path := Path(name).expanduser()):
+        return path.resolve()
+    if not _is_path(str(name)) and is_index(path := home() / "indexes" / str(name)):
+        return path
     folder = Path(name).expanduser()
     if folder.is_dir():
         alone = Folders(folder.resolve())
         with_others = (index for index, folders in _readable() if alone.root in folders.paths)
-        for place in (*_known_places(alone), *with_others):
-            if is_index(place):
-                return place
+        for index in (*_candidate_paths(alone), *with_others):
+            if is_index(index):
+                return index
         raise IndexNotFound(
             f"the folder '{name}' has no index yet. Create one with: seewhy index {quoted(name)}"
         )
@@ -206,21 +206,18 @@ def _is_path(name: str) -> bool:
     return os.sep in name or "/" in name or name in (".", "..")
 
 
-def _implied() -> Path:
+def _default_index() -> Path:
     indexes = all_indexes()
     try:
-        here = Path.cwd().resolve()
+        current = Path.cwd().resolve()
     except OSError:  # it was deleted
-        here = Path()
+        current = Path()
+    # The innermost folder; of equal ones, the index with fewer folders.
     inside = [
-        (
-            len(folder.parts),
-            -len(folders.paths),
-            index,
-        )  # the innermost; of equals, the index with fewer folders
+        (len(folder.parts), -len(folders.paths), index)
         for index, folders in _readable()
         for folder in folders.paths
-        if here.is_relative_to(folder)
+        if current.is_relative_to(folder)
     ]
     if inside:
         return max(inside, key=lambda entry: entry[:2])[2]
@@ -234,21 +231,23 @@ def _readable() -> Iterator[tuple[Path, Folders]]:
     return ((index, folders) for index in all_indexes() if (folders := folders_of(index)))
 
 
-def _known_places(folders: Folders) -> Iterator[Path]:
+def _candidate_paths(folders: Folders) -> Iterator[Path]:
     """Yield the possible paths for the index of some folders: named after the folders, then with a hash added.
 
     The hash is needed if other folders with the same names are already indexed.
     """
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]
-    plain = home() / "indexes" / name
-    # An unreadable index may belong to these folders, but not one of documents from memory.
-    if not is_index(plain) or (
-        folders_of(plain) in (folders, None) and not has_contents(plain / DATABASE)
-    ):
-        yield plain
+    without_hash = home() / "indexes" / name
+    if not is_index(without_hash) or _may_belong(without_hash, folders):
+        yield without_hash
     digest = hashlib.sha256(b"\0".join(map(os.fsencode, folders.paths))).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"
+
+
+def _may_belong(index: Path, folders: Folders) -> bool:
+    """Return True if an index belongs to some folders, or is unreadable and has no documents from memory."""
+    return folders_of(index) in (folders, None) and not has_contents(index / DATABASE)
 
 
 def _choices(advice: str = "Choose one with --index:") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from search.store.home import is_own, require_own_server
-from search.store.layout import find_place, is_address, streamed, variable
+from search.store.layout import find_index_path, is_address, streamed, variable
 from search.store.sqlite import Store
 
 
@@ -13,7 +13,7 @@ def opened(name: str | Path | None = None) -> Store:
     """Open an index for reading.
 
     Args:
-        name: a name, path or None as for `find_place`, or an address such as `milvus://HOST:PORT/NAME`.
+        name: a name, path or None as for `find_index_path`, or an address such as `milvus://HOST:PORT/NAME`.
 
     Raises:
         IndexNotFound: there is no such index, or its first run stored nothing.
@@ -21,27 +21,27 @@ def opened(name: str | Path | None = None) -> Store:
         InputError: the address is invalid, or the passages of an index that another user may have
             created are on a server.
     """
-    named = name or variable()
-    if is_address(named):
-        return _on_server(str(named))
-    store = Store(find_place(name))
+    chosen = name or variable()
+    if is_address(chosen):
+        return _on_server(str(chosen))
+    store = Store(find_index_path(name))
     if not (server := store.facts.server):
         return store
     require_own_server(store.path, f"name its address instead of the folder: {server['address']}")
     return _on_server(server["address"], store.path)
 
 
-def store_at(place: Path) -> Store:
+def store_at(index: Path) -> Store:
     """Open the index in a folder; its passages may be on a server."""
-    server = streamed(place)
-    return _on_server(server["address"], place) if server else Store(place)
+    server = streamed(index)
+    return _on_server(server["address"], index) if server else Store(index)
 
 
-def _on_server(address: str, place: Path | None = None) -> Store:
+def _on_server(address: str, index: Path | None = None) -> Store:
     from search.store.milvus.client import Address
     from search.store.milvus.store import MilvusStore
 
-    return MilvusStore(Address.parse(address), place)
+    return MilvusStore(Address.parse(address), index)
 
 
 def is_trusted(store: Store) -> bool:

@@ -36,7 +36,7 @@ from search.records.memory_document import Document
 from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
-from search.store.settings import Facts, readable
+from search.store.settings import IndexMeta, readable
 
 _COPIES = """WITH mine AS (SELECT passage, {0} FROM embeddings
                  WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
@@ -115,16 +115,16 @@ class Copied:
     passages: int
 
 
-class Rows:
-    """Rows of index.db, read in one transaction."""
+class SnapshotReader:
+    """Reads passages, documents and annotations of index.db in one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         """Facts that the index stores about itself."""
-        return Facts.of(all_meta(self.connection))
+        return IndexMeta.of(all_meta(self.connection))
 
     def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:
         """Return passage ID -> passage; IDs that do not exist are left out.
@@ -330,14 +330,14 @@ class Rows:
         return [row[0] for row in rows]
 
 
-def existing(rows: Rows, passages: Iterable[int]) -> dict[int, StoredPassage]:
+def existing(reader: SnapshotReader, passages: Iterable[int]) -> dict[int, StoredPassage]:
     """Return passage ID -> passage for the passages of a ranking, in its order.
 
     Raises:
         IndexDamaged: a passage is missing, although its embedding or its words are stored.
     """
     ids = dict.fromkeys(passages)
-    stored = rows.stored(ids)
+    stored = reader.stored(ids)
     if missing := ids.keys() - stored.keys():
         raise IndexDamaged(f"passage {min(missing)} is missing from the index. {IndexDamaged.CHECK}")
     return {id_: stored[id_] for id_ in ids}

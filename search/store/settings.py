@@ -235,7 +235,7 @@ def fingerprint_of(meta: Mapping[str, Any]) -> Fingerprint:
 
 
 @dataclass(frozen=True)
-class Facts:
+class IndexMeta:
     """Facts that an index stores about itself.
 
     Attributes:
@@ -258,7 +258,7 @@ class Facts:
     foreign_cosine: float | None = None
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Facts:
+    def of(cls, meta: Mapping[str, Any]) -> IndexMeta:
         """Read the facts from table `meta`; raise IndexDamaged if a value cannot be read."""
         with readable("the settings of the index"):
             cosine = meta.get("foreign", {}).get("cosine")

@@ -38,17 +38,19 @@ import numpy as np
 
 from search import files
 from search.errors import IndexDamaged
-from search.store.bm25 import Matches, TermHits, Words
+from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, unfilled, whole
 from search.store.files import DATABASE, remove_index
-from search.store.passages import Rows
+from search.store.null_distribution import Baseline, read_baseline
+from search.store.passages import SnapshotReader
 from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
-from search.store.settings import Facts
-from search.store.status import Baseline, read_baseline, status_of
+from search.store.settings import IndexMeta
+from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, words
-from search.store.vectors import best, cosines_of, embeddings, token_vectors_of
+from search.store.token_vectors import token_vectors_of
+from search.store.vectors import best, cosines_of, embeddings
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -103,7 +105,7 @@ class Store:
         self._blocks: dict[str, PostingsBlock] = {}
         self.mine = threading.local()
         self._seen: tuple[int, ...] = ()
-        self.latest_facts: Facts | None = None
+        self.latest_facts: IndexMeta | None = None
 
     @property
     def name(self) -> str:
@@ -116,7 +118,7 @@ class Store:
         return self.path
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         """Facts about the newest state; read only if the file has changed.
 
         Raises:
@@ -239,16 +241,16 @@ class State:
         self.key = key
         self.segments = [Segment(*row) for row in segments]
         self.after = self.segments[-1].last if self.segments else 0
-        self.facts = Facts.of(whole(decoded(meta.items()), database))
+        self.facts = IndexMeta.of(whole(decoded(meta.items()), database))
         self.dead: Ids | None = None
         self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
-        self.words: Words | None = None
+        self.keyword_index: KeywordIndex | None = None
         self.baseline: Sequence[Baseline | None] = ()
         self.passing: dict[Where, Ids] = {}
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
 
 
-class Snapshot(Rows):
+class Snapshot(SnapshotReader):
     """One state of an index; see the docstring of the module for its invariants.
 
     Attributes:
@@ -395,33 +397,33 @@ class Snapshot(Rows):
 
     def counts(self, terms: Terms) -> list[int]:
         """Return the number of passages with each term."""
-        return list(map(attrgetter("count"), self._hits(terms)))
+        return [hits.count for hits in self._hits(terms)]
 
-    def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
-        """Rank by BM25 the passages that contain any of the terms.
+    def keyword_scores(self, terms: Terms, without: Collection[IndexTerm] = ()) -> KeywordScores:
+        """Score by BM25 the passages that contain any of the terms.
 
         Args:
             terms: terms of the query; all of them determine the scale of keyword scores.
             without: terms that add nothing to a score.
         """
-        every = self._hits(terms)
-        counted = [hits for term, hits in zip(terms, every, strict=True) if term not in without]
-        assert self._state.words is not None
-        return Matches(self._state.words, every, counted)
+        all_terms = self._hits(terms)
+        counted = [hits for term, hits in zip(terms, all_terms, strict=True) if term not in without]
+        assert self._state.keyword_index is not None
+        return KeywordScores(self._state.keyword_index, all_terms, counted)
 
     def _hits(self, terms: Terms) -> list[TermHits]:
-        """Look up each term.
+        """Return the passages that contain each term.
 
         Raises:
             IndexDamaged: the postings cannot be read.
         """
         state = self._state
-        if state.words is None:
+        if state.keyword_index is None:
             with self._store.lock:
                 blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
                 alive = [self._living(block.ids) for block in blocks]
-                state.words = Words(self._store.stemmer, blocks, alive)
-        return [state.words.hits(term, self._texts) for term in terms]
+                state.keyword_index = KeywordIndex(self._store.stemmer, blocks, alive)
+        return [state.keyword_index.hits(term, self._texts) for term in terms]
 
     def _texts(self, passages: Ids) -> Iterator[str]:
         """Yield the texts of passages for keyword matching, in the order of their ids."""
@@ -480,8 +482,8 @@ class Snapshot(Rows):
         if not stems:
             return np.empty(0, dtype=np.int64)
         (hits,) = self._hits([IndexTerm(text, 0, len(text), stems)])
-        assert self._state.words is not None
-        return self._state.words.living(hits)
+        assert self._state.keyword_index is not None
+        return self._state.keyword_index.living(hits)
 
     def facets(self, where: Where | None, among: Ids | None = None) -> tuple[Facet, ...]:
         """Return the most frequent values of each field, counted over documents with a passage that passes a filter.

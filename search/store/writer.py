@@ -50,8 +50,8 @@ _PUT_FILE = """INSERT INTO files (path, size, mtime_ns, inode, sha256, status) V
 
 
 @dataclass
-class Work:
-    """A file, and its documents for one batch.
+class FileUpdate:
+    """Documents of one file to store with a batch, and the new state of the file.
 
     Attributes:
         records: all records of the file that were read so far.
@@ -124,7 +124,7 @@ class Writer(Tables):
         pairs = ((key, vector_of(self.connection, key)) for key in keys)
         return {key: vector for key, vector in pairs if vector is not None}
 
-    def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
+    def store(self, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]) -> None:
         """Store a batch of documents, replacing earlier versions.
 
         Args:
@@ -134,18 +134,18 @@ class Writer(Tables):
             self.store_documents(connection, batch, vectors)
 
     def store_documents(
-        self, connection: sqlite3.Connection, batch: Sequence[Work], vectors: dict[bytes, bytes]
+        self, connection: sqlite3.Connection, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]
     ) -> None:
         """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
         added: list[tuple[int, str, str]] = []  # (ID, context, text) for the postings
-        for work in batch:
-            if work.renamed_from is not None:
-                self._rename_file(work.renamed_from, work.file.path)
-            file = self._put_file(work)
-            for document, cut in work.documents:
+        for update in batch:
+            if update.renamed_from is not None:
+                self._rename_file(update.renamed_from, update.file.path)
+            file = self._put_file(update)
+            for document, cut in update.documents:
                 document_id += 1
                 passages += len(cut) - self._delete_documents(file, [document.record])
                 rows["documents"].append(_document_row(document_id, file, document))
@@ -155,9 +155,9 @@ class Writer(Tables):
                     near = _near_key(file, document, passage)
                     rows["embeddings"].append(_embedding_row(last, passage, vectors) | near)
                     added.append((last, passage.context, passage.visible_text))
-            if work.last:
+            if update.last:
                 stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
-                gone = [row[0] for row in stored if row[0] not in work.records]
+                gone = [row[0] for row in stored if row[0] not in update.records]
                 passages -= self._delete_documents(file, gone)
         for table, of_table in rows.items():
             self.insert(table, of_table)
@@ -227,17 +227,17 @@ class Writer(Tables):
             self.delete("skipped", "path = ? AND stage = 'read'", before)
             self.database.table("files").update(row[0], {"path": os.fsencode(new)})
 
-    def _put_file(self, work: Work) -> int:
+    def _put_file(self, update: FileUpdate) -> int:
         """Store the state of a file; return the file's ID. A document from memory counts as a file, too."""
-        path, file, execute = os.fsencode(work.file.path), work.file, self.connection.execute
-        status = "partial" if not work.last else "indexed" if work.records else "skipped"
-        row = (path, file.size, file.mtime_ns, file.inode, work.sha256, status)
+        path, file, execute = os.fsencode(update.file.path), update.file, self.connection.execute
+        status = "partial" if not update.last else "indexed" if update.records else "skipped"
+        row = (path, file.size, file.mtime_ns, file.inode, update.sha256, status)
         [(id_,)] = execute(_PUT_FILE, row).fetchall()
-        if work.content:
-            execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (id_, work.content))
-        if work.last:
+        if update.content:
+            execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (id_, update.content))
+        if update.last:
             execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (path,))
-            self._put_skipped("read", ((path, _record_of(skip, file), skip) for skip in work.skipped))
+            self._put_skipped("read", ((path, _record_of(skip, file), skip) for skip in update.skipped))
         return int(id_)
 
     def _put_skipped(self, stage: str, skipped: Iterable[tuple[bytes, int, Skipped]]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import search
 from search.encoding import Encoder
 from search.errors import InputError
-from search.records.explanations import Partner, Share, Term
+from search.records.shares import Partner, Share, Term
 from tests.conftest import save_tiny_bert
 from tests.explaining.test_explanation import by_hand
 
@@ -132,7 +132,7 @@ def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) 
     ]  # one in the text, one in the title that was encoded with it
     assert places["find"] == ["Find"]
     words = why.words()
-    added = why.passage_added(words)
+    added = why.passage_contributions
     assert added.sum() == pytest.approx(hit.score, abs=1e-6)
     only_meaning = why.weight * words.contributions.sum(axis=0)
     (term,) = (term for term in why.terms if term.term == "keys")

@@ -12,7 +12,7 @@ from search.explaining.deletion import deletion_test
 def test_words_are_cut_out_and_the_rest_is_encoded_again(tiny: Encoder) -> None:
     why = search.explain("turn the key", "The key turns. People look at the water.", model=tiny)
     test = deletion_test(tiny, why, count=1)
-    added = dict(zip(why.words().passage, why.passage_added(why.words()), strict=True))
+    added = dict(zip(why.words().passage, why.passage_contributions, strict=True))
     (word,) = test.words
     assert word == max((each for each in added if each.kind == "word"), key=added.__getitem__).text
     (whole, left) = tiny.encode([why.passage, why.passage.replace(word, "", 1)], role="document")

@@ -1,5 +1,8 @@
 """Explanations: words, sums, alignment, highlights."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,3 +120,31 @@ def test_two_texts_with_the_real_model(real: Encoder) -> None:
     assert why.similarity_layer == 3
     assert why.similarity.min() >= -1
     assert why.similarity.max() <= 1
+
+
+def test_derived_values_are_computed_once_for_each_explanation() -> None:
+    why = by_hand()
+    assert why.words() is why.words()
+    assert why.sums[0] is why.sums[0]
+    heavier = replace(why, contributions=2 * why.contributions)
+    assert heavier.words().contributions.tolist() == (2 * why.words().contributions).tolist()
+    assert heavier.sums[0].tolist() == (2 * why.sums[0]).tolist()
+
+
+def test_the_arrays_of_words_cannot_be_changed() -> None:
+    words = by_hand().words()
+    for array in (words.contributions, words.similarity, *words.sums, by_hand().passage_contributions):
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1
+
+
+def test_a_pickled_explanation_has_the_same_words_and_shares() -> None:
+    why = by_hand()
+    size = len(pickle.dumps(why))
+    shares = why.shares()
+    assert len(pickle.dumps(why)) == size
+    copy = pickle.loads(pickle.dumps(why))
+    assert copy.shares() == shares
+    assert copy.words().contributions.tolist() == why.words().contributions.tolist()
+    assert copy != why  # an explanation equals only itself
+    assert copy.highlights() == why.highlights()

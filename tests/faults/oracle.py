@@ -57,7 +57,7 @@ _FEW = {
     "store.sqlite._READ_FIRST": -1,
     "store.codes._AT_FIRST": 1,
     "store.codes._FEWEST": 1,
-    "ranking.fusion._MORE": 2,
+    "ranking.fusion._EXTRA": 2,
     "store.segments.LONGEST_TAIL": 12,
     "store.segments.LARGEST": 16,
     "store.segments._DEAD": 2,

@@ -19,8 +19,8 @@ from search import Document, Index, InputError
 from search.corpus import reader
 from search.encoding import Encoder
 from search.index import searcher_of
-from search.ranking.reading import surroundings
 from search.records.reports import Progress
+from search.store.document_text import surroundings
 from tests.conftest import REPOSITORY, WORDS, Run
 
 TEXTS = {

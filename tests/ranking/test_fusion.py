@@ -33,7 +33,7 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
 @pytest.mark.parametrize("more", [100, 1])  # candidates beyond the k that are looked at first
 def test_hybrid_is_exact(index: search.Index, more: int) -> None:
     rng = random.Random(more)
-    with mock.patch("search.ranking.fusion._MORE", more):
+    with mock.patch("search.ranking.fusion._EXTRA", more):
         for _ in range(15):
             query = " ".join(rng.choices([*WORDS, "zebra"], k=rng.randint(1, 4)))
             weight = rng.choice([0.02, 0.3, 0.75, 0.98])

@@ -74,6 +74,18 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
+def test_addends_sum_to_the_score_with_any_share_of_late_interaction(
+    index: search.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("records.option_tools", "ranking.rerank", "explaining.addends"):
+        monkeypatch.setattr(f"search.{module}.LATE_SHARE", 0.125)
+    hits = index.query(QUERY, k=100, rerank="late")
+    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+        assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-9)
+        assert hit.addends["rerank"] == pytest.approx(hit.reranked / 8)
+        assert abs(why.residual) < 1e-6
+
+
 @pytest.mark.parametrize(("mode", "stored"), [("hybrid", True), ("dense", False), ("lexical", False)])
 def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: bool) -> None:
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=stored)
@@ -87,7 +99,8 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         )
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner
         assert not why.late[[token.special for token in why.query_tokens]].any()
-        assert why.passage_added(why.words()).sum() == pytest.approx(hit.score, abs=1e-6)
+        assert why.passage_contributions.sum() == pytest.approx(hit.score, abs=1e-6)
+        assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-9)
     found = index.contrast(QUERY, hits[0], hits[-1])
     assert found.gap == hits[0].score - hits[-1].score
     assert abs(found.residual) < 1e-6

@@ -92,7 +92,7 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
         with Store(index.path).reading() as snapshot:
             typed = snapshot.terms(text)
             terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
-            of_all, counts = snapshot.matches(terms).scale, snapshot.counts(terms)
+            of_all, counts = snapshot.keyword_scores(terms).scale, snapshot.counts(terms)
         best = max(hit.lexical or 0.0 for hit in others) * of_all
         whole = scale(best, [weight(count, 60) for count in counts])
         parts = np.array([(hit.cosine, (hit.lexical or 0.0) * of_all / whole) for hit in others])

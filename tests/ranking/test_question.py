@@ -7,7 +7,7 @@ import pytest
 
 from search import Index, InputError, Question
 from search.index import searcher_of
-from search.ranking.reading import surroundings
+from search.store.document_text import surroundings
 from tests.conftest import LONG
 
 

@@ -18,9 +18,10 @@ from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
 from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
-from search.records.explanations import Highlight, Partner, Term
+from search.records.explanations import Highlight
 from search.records.hits import Hit
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
+from search.records.shares import Partner, Term
 from search.render import page
 from search.render.bars import Mark
 from search.render.heatmap import units

@@ -19,10 +19,11 @@ from search.ranking.where import parse
 from search.records.comparisons import Similarities, WhyNot
 from search.records.contents import StoredFile
 from search.records.documents import filter_argument, in_filter
-from search.records.explanations import Highlight, Term
+from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
-from search.records.options import Ranking
+from search.records.option_tools import Ranking
 from search.records.reports import Report, SkippedGroup
+from search.records.shares import Term
 from search.render import heatmap, hits, json, reports, why
 from search.render.format import (
     escape,

@@ -103,7 +103,7 @@ def test_a_thousand_hostile_queries(index: search.Index) -> None:
         for number in range(1_000):
             query = next(queries)
             terms = snapshot.terms(query)
-            ids, scores = snapshot.matches(terms).best(len(rows))
+            ids, scores = snapshot.keyword_scores(terms).best(len(rows))
             assert (scores > 0).all() and len(ids) == len(set(ids.tolist()))
             if number % 2 == 0:
                 wanted = {stem for term in terms for stem in term.stems if len(term.stems) == 1}

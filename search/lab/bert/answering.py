@@ -27,9 +27,9 @@ from search.errors import InputError, ModelError
 from search.lab.bert.checkpoint import Head, load_head, softmax
 from search.lab.bert.tokenizing import check_text, without_space
 from search.lab.records.predictions import Answer, Answers
-from search.ranking.reading import span_lines
 from search.records.hits import Hit
 from search.records.reports import Progress
+from search.store.document_text import span_lines
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

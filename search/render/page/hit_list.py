@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from search.records import options
+from search.records import option_tools, options
 from search.records.explanations import Highlight
 from search.records.hits import Hit
-from search.records.options import FilterOptions, ListOptions, defaults
+from search.records.option_tools import defaults
+from search.records.options import FilterOptions, ListOptions
 from search.render.bars import Mark, Part, bars
 from search.render.format import cut_in_the_middle, one_line, where
 from search.render.hits import Cut, cut
@@ -37,7 +38,7 @@ _LETTER, _PHONE, _WIDE = 6.5, 250, 480
 def _with_options(cls: type[Request]) -> type[Request]:
     """Add a field for each option that the address of a page may have."""
     for kind in (options.CountOptions, options.RankOptions):
-        for name, (type_, option) in options.declared(kind).items():
+        for name, (type_, option) in option_tools.declared(kind).items():
             cls.__annotations__[name] = type_
             setattr(cls, name, option.default)
     return cls

@@ -19,8 +19,10 @@ from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import CONVERTED_KINDS
-from search.records.explanations import Explanation, Highlight, Share
-from search.records.options import FilterOptions, defaults
+from search.records.explanations import Explanation, Highlight
+from search.records.option_tools import defaults
+from search.records.options import FilterOptions
+from search.records.shares import Share
 from search.render.format import no_hits
 from search.render.hits import cut
 from search.serving.app_state import AppState, GenerationGone, in_one_generation

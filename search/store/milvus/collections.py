@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from search.records.documents import Document, Passage
     from search.store.terms import Stemmer
-    from search.store.writer import Work
+    from search.store.writer import FileUpdate
 
 
 ABOUT: Final = "#"
@@ -190,7 +190,7 @@ def key_of(stem: str) -> str:
 
 
 def rows_of(
-    stemmer: Stemmer, work: Work, document: Document, passages: list[Passage], vectors: Mapping[bytes, bytes],
+    stemmer: Stemmer, update: FileUpdate, document: Document, passages: list[Passage], vectors: Mapping[bytes, bytes],
     number: int, first: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Build the rows of a document.
@@ -203,9 +203,9 @@ def rows_of(
     Raises:
         InputError: a passage is longer than the server's columns allow.
     """
-    file = work.file
+    file = update.file
     metadata = json.loads(json.dumps(document.metadata))
-    facts = (document.kind, file.size, file.mtime_ns, file.inode, work.sha256)
+    facts = (document.kind, file.size, file.mtime_ns, file.inode, update.sha256)
     same = {
         "name": document.path, "record": document.record, "title": document.title, "metadata": metadata,
         "file": facts,

@@ -21,7 +21,7 @@ import numpy as np
 from search.errors import ChangedMeanwhile, IdMissing, IndexNotFound, InputError
 from search.records.contents import StoredPassage
 from search.records.reports import SkippedGroup, Status
-from search.store.bm25 import Matches, norms, saturations, scale, weight
+from search.store.bm25 import KeywordScores, norms, saturations, scale, weight
 from search.store.database import TABLES
 from search.store.files import remove_index
 from search.store.home import home
@@ -30,7 +30,7 @@ from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_o
 from search.store.milvus.filters import expression, path_is
 from search.store.passages import document_of
 from search.store.places import resolve_path
-from search.store.settings import Facts
+from search.store.settings import IndexMeta
 from search.store.sqlite import Snapshot, Store
 from search.store.vectors import exact_cosines
 
@@ -61,24 +61,24 @@ class MilvusStore(Store):
         ),
     )
 
-    def __init__(self, address: Address, place: Path | None = None) -> None:
+    def __init__(self, address: Address, index_path: Path | None = None) -> None:
         """
         Args:
-            place: folder with the part of the index that is on this machine, if there is one.
+            index_path: folder with the data of the index that is on this machine, if there is one.
         """
         server = quote(address.uri.partition("://")[2], safe="")
-        super().__init__(place or home() / "servers" / server / address.name)
-        self.address, self.place, self.client = address, place, Client(address)
+        super().__init__(index_path or home() / "servers" / server / address.name)
+        self.address, self.index_path, self.client = address, index_path, Client(address)
         self.nothing = sqlite3.connect(":memory:", check_same_thread=False)
         for statement in TABLES:
             self.nothing.execute(statement)
 
     @property
     def name(self) -> str:
-        return str(self.place or self.address)
+        return str(self.index_path or self.address)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         if self.latest_facts is None:
             with self.reading() as snapshot:
                 self.latest_facts = snapshot.facts
@@ -105,8 +105,8 @@ class MilvusStore(Store):
         if self.client.target(self.address.name):
             self.client.call("drop_alias", self.address.name)
         drop_others(self.client, "")
-        if self.place:
-            remove_index(self.place)
+        if self.index_path:
+            remove_index(self.index_path)
 
 
 class Filter(str):
@@ -137,7 +137,7 @@ class MilvusSnapshot(Snapshot):
         return self._about
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> IndexMeta:
         return _facts(self.about)
 
     @property
@@ -204,8 +204,8 @@ class MilvusSnapshot(Snapshot):
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
 
-    def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
-        return MilvusMatches(self, terms, without)
+    def keyword_scores(self, terms: Terms, without: Collection[IndexTerm] = ()) -> KeywordScores:
+        return MilvusKeywordScores(self, terms, without)
 
     def _fetch_counts(self, keys: Sequence[str]) -> None:
         """Fetch the facts about the index and the counts of stems that are not cached."""
@@ -311,18 +311,18 @@ class MilvusSnapshot(Snapshot):
     ids = embedding_blocks = _refuse  # type: ignore[assignment]
 
 
-def _facts(about: dict[str, Any]) -> Facts:
+def _facts(about: dict[str, Any]) -> IndexMeta:
     status = about["status"]
-    return Facts.of(
+    return IndexMeta.of(
         about | {"root": status["folder"], **{key: status[key] for key in ("passages", "fingerprint")}}
     )
 
 
-class MilvusMatches(Matches):
-    """The candidates that contain any of the query's terms, ranked by BM25."""
+class MilvusKeywordScores(KeywordScores):
+    """Keyword scores of the candidates that contain any of the query's terms."""
 
     def __init__(self, snapshot: MilvusSnapshot, terms: Terms, without: Collection[IndexTerm]) -> None:
-        self._snapshot, self._every = snapshot, list(terms)
+        self._snapshot, self._all_terms = snapshot, list(terms)
         self._counted = [term for term in terms if term not in without]
         self._weights = {
             term: weight(count, snapshot.facts.passages)
@@ -331,34 +331,34 @@ class MilvusMatches(Matches):
 
     @cached_property
     def scale(self) -> float:  # type: ignore[override]
-        """BM25 score that counts as a part of 1; see `search.store.bm25.scale`.
+        """BM25 score that counts as a keyword score of 1; see `search.store.bm25.scale`.
 
         With more than three terms, the best BM25 is that of the server's first candidates.
         """
-        if not self._every:
+        if not self._all_terms:
             return 1.0
         best = 0.0
-        if len(self._every) > 3:
-            first = self._snapshot.candidates(self._every, 0, None)[:_SCALING]
-            best = float(self._sums(first, self._every).sum(axis=1).max(initial=0.0))
+        if len(self._all_terms) > 3:
+            first = self._snapshot.candidates(self._all_terms, 0, None)[:_SCALING]
+            best = float(self._sums(first, self._all_terms).sum(axis=1).max(initial=0.0))
         return scale(best, self._weights.values())
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
-        ids, parts = self.at_least(0.0, among, n)
-        first = np.lexsort((ids, -parts))[:n]
-        return ids[first], parts[first]
+        ids, scores = self.at_least(0.0, among, n)
+        first = np.lexsort((ids, -scores))[:n]
+        return ids[first], scores[first]
 
     def at_least(
-        self, part: float, among: Ids | None = None, n: int = 1
+        self, score: float, among: Ids | None = None, n: int = 1
     ) -> tuple[Ids, NDArray[np.float64]]:
         ids = np.array(sorted(self._snapshot.candidates(self._counted, n, among)), dtype=np.int64)
-        parts = self.parts(ids)
-        enough = (parts >= part) & (parts > 0)
-        return ids[enough], parts[enough]
+        scores = self.of(ids)
+        enough = (scores >= score) & (scores > 0)
+        return ids[enough], scores[enough]
 
-    def parts(self, passages: Ids) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = self.addends(passages).sum(axis=1) / self.scale
-        return sums
+    def of(self, passages: Ids) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self.addends(passages).sum(axis=1) / self.scale
+        return scores
 
     def addends(self, passages: Ids) -> NDArray[np.float64]:
         return self._sums(passages.tolist(), self._counted)
@@ -372,6 +372,6 @@ class MilvusMatches(Matches):
         addends = np.zeros((len(passages), len(terms)))
         for column, term in enumerate(terms):
             pattern = "".join(f"|{key_of(stem)}|" for stem in term.stems)
-            often = np.array([text.count(pattern) for text in texts], dtype=float)
-            addends[:, column] = self._weights[term] * saturations(often, lengths)
+            frequencies = np.array([text.count(pattern) for text in texts], dtype=float)
+            addends[:, column] = self._weights[term] * saturations(frequencies, lengths)
         return addends

@@ -21,7 +21,7 @@ from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import ABOUT, Server, activate, create, rows_of, terms_of
 from search.store.status import status_of
 from search.store.terms import Stemmer
-from search.store.writer import Work, Writer
+from search.store.writer import FileUpdate, Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,22 +64,24 @@ class MilvusWriter(Writer):
         self._client.call("delete", server.collection, filter=f"passage > {last}")
         self._delete_gone()
 
-    def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
+    def store(self, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]) -> None:
         with self.transaction() as connection:
             last = one_meta(connection, "last_passage")
             (number,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
             rows, sent, newest = list[dict[str, Any]](), list[tuple[int, ...]](), number
-            for work in batch:
-                for document, cut in work.documents:
+            for update in batch:
+                for document, cut in update.documents:
                     newest += 1
-                    its_rows = rows_of(self._stemmer, work, document, cut, vectors, newest, last + 1)
+                    its_rows = rows_of(self._stemmer, update, document, cut, vectors, newest, last + 1)
                     words = sum(row["stems"].count(" ") + bool(row["stems"]) for row in its_rows)
                     tokens = sum(passage.n_tokens for passage in cut)
                     sent.append((newest, last + 1, last + len(cut), words, tokens))
                     rows += its_rows
                     last += len(cut)
             self._client.put(self._server.collection, rows)
-            bare = [replace(work, documents=[(doc, []) for doc, _ in work.documents]) for work in batch]
+            bare = [
+                replace(update, documents=[(doc, []) for doc, _ in update.documents]) for update in batch
+            ]
             self.store_documents(connection, bare, {})
             connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
             connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)

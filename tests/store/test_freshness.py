@@ -9,7 +9,7 @@ import pytest
 
 from search import Hit, Index
 from search.index import searcher_of
-from search.ranking.reading import surroundings
+from search.store.document_text import surroundings
 
 EVERYTHING = {"k": 100, "per_document": 0, "all_copies": True}
 
@@ -94,7 +94,7 @@ def test_contents_that_nothing_can_be_done_with(
         "new\nMany people say that time is long.\nIt is not.\n", encoding="utf-8"
     )
     assert found(index)["deep/time.txt"].changed == "moved"
-    monkeypatch.setattr("search.ranking.freshness._LARGEST", 20)
+    monkeypatch.setattr("search.store.freshness._LARGEST", 20)
     assert found(index)["deep/time.txt"].changed == "changed"
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.errors import InputError, ReadError
-from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
 from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS, Document
 from search.records.hits import Hit, Surroundings
+from search.store.freshness import since_indexed
 
 if TYPE_CHECKING:
     from search.store.sqlite import Store

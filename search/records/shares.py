@@ -1,0 +1,150 @@
+"""Shares of a score: the contributions of words, summed over their tokens.
+
+They are computed here, not in `search.explaining`, because methods of `Explanation` call it, and records import no
+other stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from search.records.tokens import Word, WordMatrices, all_of_kind
+
+if TYPE_CHECKING:
+    from numpy import ufunc
+
+    from search.records.tokens import Matrix, Vector
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """Occurrence of a term in a passage: characters [start, end) of its text or of its context."""
+
+    part: Literal["text", "context"]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Term:
+    """Addend of the score that is not a pair of tokens, such as a keyword; `contribution` includes its weight.
+
+    Attributes:
+        term: a word or phrase of the query, as typed; for other kinds a description.
+        start, end: span in the query; 0, 0 if it is not a word of the query.
+        places: occurrences in the passage.
+        kind: "term" for a keyword, "model" for the score of a cross-encoder, "like" for a passage or document in the
+            query that hits should be similar or dissimilar to.
+    """
+
+    term: str
+    contribution: float
+    start: int = 0
+    end: int = 0
+    places: tuple[Occurrence, ...] = ()
+    kind: Literal["term", "model", "like"] = "term"
+
+
+@dataclass(frozen=True)
+class Partner:
+    """Contribution of one passage word with one query word, summed over the word's occurrences."""
+
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """Contribution of one query word to the score.
+
+    Attributes:
+        text: the word; tokens that are not words are summed by kind: "[CLS] and [SEP]", "punctuation",
+            "the model's prompt".
+        kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
+            "late" for an addend of late-interaction reranking, "like" as in `Term`.
+        start, end: span of the word or term in the query; 0, 0 for all other kinds.
+        partners: passage words with the largest positive contributions, strongest first; () if the share is not a
+            word's.
+    """
+
+    text: str
+    kind: str
+    start: int
+    end: int
+    contribution: float
+    partners: tuple[Partner, ...] = ()
+
+
+def by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
+    """Reduce a (q, p) matrix of tokens to a (Q, P) matrix of words: to sums or maxima."""
+    rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
+    matrix: Matrix = reduce.reduceat(reduce.reduceat(cells, rows, axis=0), columns, axis=1)
+    return matrix
+
+
+def meaning_shares(words: WordMatrices, weight: float, partners: int) -> Iterator[Share]:
+    """Yield the share of each query word in the cosine, then the shares of all other tokens, summed by kind.
+
+    Args:
+        weight: weight of the cosine in the score.
+        partners: maximum number of passage words to list with each query word.
+    """
+    others: dict[str, float] = {}
+    for i, word in enumerate(words.query):
+        added = weight * float(words.sums[0][i])
+        if word.kind != "word":
+            others[word.kind] = others.get(word.kind, 0.0) + added
+            continue
+        best: tuple[Partner, ...] = ()
+        if words.contributions is not None:
+            best = _partners(words.passage, weight * words.contributions[i])[:partners]
+        yield Share(word.text, word.kind, word.start, word.end, added, best)
+    for kind, added in others.items():
+        yield Share(all_of_kind(kind, words.query), kind, 0, 0, added)
+
+
+def keyword_shares(terms: Sequence[Term]) -> Iterator[Share]:
+    """Yield the share of each term."""
+    for term in terms:
+        yield Share(term.term, term.kind, term.start, term.end, term.contribution)
+
+
+def late_shares(words: WordMatrices, late: Matrix) -> Iterator[Share]:
+    """Yield the share of each query word in late-interaction reranking, with its best match.
+
+    Args:
+        late: (Q, P) addends of late-interaction reranking, by words.
+    """
+    for word, addends in zip(words.query, late, strict=True):
+        if addends.any():
+            best = _partners(words.passage, addends)[:1]
+            yield Share(word.text, "late", word.start, word.end, float(addends.sum()), best)
+
+
+def add_keywords(sums: Vector, passage: Sequence[Word], terms: Sequence[Term]) -> None:
+    """Add the contributions of keywords to the (P,) contributions of the passage words, in place.
+
+    A keyword's addend is divided equally among its occurrences, because BM25 does not distinguish them.
+    """
+    for term in terms:
+        for place in term.places:
+            columns = [j for j, word in enumerate(passage) if _is_at(word, place)]
+            sums[columns] += term.contribution / len(term.places) / max(1, len(columns))
+
+
+def _is_at(word: Word, place: Occurrence) -> bool:
+    kinds = ("context",) if place.part == "context" else ("word",)
+    return word.kind in kinds and word.start < place.end and place.start < word.end
+
+
+def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
+    """Return the passage and heading words with a positive contribution to a query word; equal words are summed."""
+    total: dict[str, float] = {}
+    for word, added in zip(passage, addends, strict=True):
+        if word.kind in ("word", "context"):
+            name = word.text.lower()
+            total[name] = total.get(name, 0.0) + float(added)
+    best = sorted(total.items(), key=lambda item: -item[1])
+    return tuple(Partner(name, added) for name, added in best if added > 0)
