@@ -201,3 +201,37 @@ def _is_public(module: str) -> bool:
     return module in ("search", *(f"search.{name}" for name in PUBLIC)) or module.startswith(
         "search.integrations."
     )
+
+
+def foreign_private_names(path: Path) -> Iterator[str]:
+    """Private names of other packages in a module: modules, imported names, and attributes of either."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    foreign: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if not alias.name.startswith("search"):
+                    foreign.add(alias.asname or alias.name.split(".")[0])
+                    yield from [alias.name] if is_private(alias.name) else []
+        elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("search"):
+            foreign |= {alias.asname or alias.name for alias in node.names}
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from filter(is_private, names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            name = ast.unparse(node)
+            is_of_attribute = name.startswith("self.") and name.count(".") > 1  # self.pool._processes
+            if (name.split(".")[0] in foreign or is_of_attribute) and name != "os._exit":  # documented
+                yield name
+
+
+def is_private(name: str) -> bool:
+    return any(re.match(r"_[a-z]", part) for part in name.split(".") if part != "__future__")
+
+
+def test_private_names_of_other_packages_are_not_used() -> None:
+    """They may change with any release. `ray._private` as a text in `getattr` would be no better."""
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}" for path in MODULES for name in foreign_private_names(path)
+    ]
+    assert wrong == []

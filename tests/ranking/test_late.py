@@ -80,7 +80,7 @@ def test_addends_sum_to_the_score_with_any_share_of_late_interaction(
     for module in ("records.option_tools", "ranking.rerank", "explaining.addends"):
         monkeypatch.setattr(f"search.{module}.LATE_SHARE", 0.125)
     hits = index.query(QUERY, k=100, rerank="late")
-    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+    for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
         assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-9)
         assert hit.addends["rerank"] == pytest.approx(hit.reranked / 8)
         assert abs(why.residual) < 1e-6
