@@ -1,5 +1,6 @@
 """Bringing an index up to date: what is encoded, kept, forgotten, and what is refused."""
 
+import json
 import os
 import sqlite3
 import time
@@ -17,8 +18,10 @@ from search import (
     InputError,
     Report,
 )
+from tests.cli.test_surroundings import shell
 from tests.conftest import Run
 from tests.store import damage
+from tests.store.test_access import as_a_user
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:
@@ -228,6 +231,43 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
         assert build(notes, tiny_model).passages == 5
     report = build(notes, tiny_model)
     assert (report.changed, report.passages, report.skipped) == (1, 4, ())
+
+
+def test_a_folder_that_cannot_be_listed_loses_nothing(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(notes, tiny_model)
+    scandir = os.scandir
+
+    def denied(path: Any) -> Any:
+        if os.fspath(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", denied)
+        report = build(notes, tiny_model)
+        assert (report.removed, report.documents, report.passages) == (0, 4, 5)
+        assert [group.reason for group in report.skipped] == ["unreadable folder"]
+        assert "deep/time.txt" in {hit.document for hit in Index.open(notes).query("time", k=9)}
+    (notes / "deep" / "time.txt").unlink()
+    assert build(notes, tiny_model).removed == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="these are permissions of POSIX")
+def test_a_folder_without_read_permission_loses_nothing(run: Run, indexed: Path) -> None:
+    """By the system's own refusal, as a user whom permissions bind."""
+    (indexed / "deep").chmod(0)
+    try:
+        code, out, err = shell(as_a_user("seewhy index -i notes --json"))
+    finally:
+        (indexed / "deep").chmod(0o755)
+    report = json.loads(out)
+    assert (code, report["removed"], report["documents"]) == (0, 0, 4), err
+    assert [(group["reason"], group["examples"]) for group in report["skipped"]] == [
+        ("unreadable folder", ["deep (Permission denied)"])
+    ]
+    assert "deep/time.txt" in {hit["document"] for hit in json.loads(run("query", "time", "--json")[1])}
 
 
 def test_naming_the_same_model_is_no_mismatch(notes: Path, tiny_model: Path) -> None:
