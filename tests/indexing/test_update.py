@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 
 from search import (
+    Encoder,
     FingerprintMismatch,
     Index,
+    IndexNotFound,
     InputError,
     Report,
+    StorageFull,
 )
 from tests.cli.test_surroundings import shell
 from tests.conftest import Run
@@ -293,3 +297,154 @@ def test_a_file_that_changes_twice_within_one_tick_of_the_clock_is_not_missed(
     same_stat(file, "The time had come.")
     assert build(notes, tiny_model).changed == 1
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    (notes / ".gitignore").write_text("deep/\n", encoding="utf-8")
+    report = build(notes, tiny_model)
+    assert (report.removed, report.documents) == (1, 3)
+    assert {group.reason for group in report.skipped} == {"ignored", "hidden"}
+
+
+def test_one_changed_record_of_a_table_is_encoded_alone(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "table.csv").write_text(
+        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n", encoding="utf-8"
+    )
+    report = build(notes, tiny_model)
+    assert (report.changed, report.encoded, report.documents) == (1, 2, 5)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_a_rebuild_keeps_model_pooling_and_patterns(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, pooling="max", include=["*.md"])
+    again = Index.build(notes, rebuild=True)
+    assert (again.encoder.pooling, again.encoder.model) == ("max", str(tiny_model))
+    assert again.status().documents == 1
+
+
+def test_the_same_model_keeps_layer_and_dimension_of_the_index(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, layer=-2, dim=8)
+    encoder = Index.open(notes, model=str(tiny_model), pooling="mean").encoder
+    assert (encoder.layer, encoder.dimension) == ("-2", 8)
+
+
+def test_a_new_name_that_changes_the_kind_is_read_again(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "keys.txt")
+    report = build(notes, tiny_model)
+    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_of_two_equal_files_one_is_renamed_and_one_removed(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    shutil.copy(notes / "keys.md", notes / "copy.md")
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "a.md")
+    (notes / "copy.md").unlink()
+    report = build(notes, tiny_model)
+    assert (report.renamed, report.added, report.removed) == (1, 0, 1)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_files_that_swap_their_names_swap_their_passages(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    (notes / "other.md").write_text("# Other\n\nMore words come.\n", encoding="utf-8")
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "x.md")
+    (notes / "other.md").rename(notes / "keys.md")
+    (notes / "x.md").rename(notes / "other.md")
+    report = build(notes, tiny_model)
+    assert (report.changed, report.encoded) == (2, 0)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_without_the_extra_its_documents_are_kept(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["the water is over the door"])
+    book.save(notes / "table.xlsx")
+    index = Path(build(notes, tiny_model).index)
+    monkeypatch.setattr("search.corpus.sources.find_spec", lambda _: None)
+    report = build(notes, tiny_model)
+    assert (report.removed, report.changed) == (0, 0)
+    assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}
+    assert b"table.xlsx" in {row[0] for row in content(index)}
+
+
+@pytest.mark.parametrize("begun", ["an empty file", "tables alone"])
+def test_an_index_that_was_begun_and_never_filled_is_filled_by_the_next_run(
+    notes: Path, tiny_model: Path, own_home: Path, begun: str
+) -> None:
+    place = own_home / "indexes" / "notes"
+    place.mkdir(parents=True)
+    if begun == "an empty file":
+        (place / "index.db").touch()
+        with pytest.raises(IndexNotFound):
+            Index.open(place)
+    else:
+
+        def stop(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Encoder, "encode", stop)
+            build(notes, tiny_model)
+        assert Index.open(place).query("key") == []
+    assert build(notes, tiny_model).passages == 5
+    assert Index.open(place).query("key")
+
+
+def test_a_rebuild_over_the_journal_of_a_killed_writer_gives_a_sound_index(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model, index=str(tmp_path / "index")).index)
+    opened = Index.open(index)
+    before = {hit.text for hit in opened.query("key", k=100)}
+    with closing(sqlite3.connect(index / "index.db", isolation_level=None)) as writer:
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE passages SET text = hex(randomblob(20000))")  # spills: the journal is hot
+        half = {path: path.read_bytes() for path in index.glob("index.db*")}
+        writer.execute("ROLLBACK")
+    assert len(half) == 2
+    for path, data in half.items():
+        path.write_bytes(data)
+    assert {hit.text for hit in opened.query("key", k=100)} == before
+    for path, data in half.items():
+        path.write_bytes(data)
+    build(notes, tiny_model, index=str(index), rebuild=True)
+    assert {hit.text for hit in Index.open(index).query("key", k=100)} == before
+    assert not list(index.glob("*-journal"))
+    assert Index.open(index).check().ok
+
+
+def test_what_a_full_disk_left_is_deleted_by_the_next_run(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    before = {path.name for path in (index / "ann").iterdir()}
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    for _ in range(3):
+        with monkeypatch.context() as patch, pytest.raises(StorageFull, match="No space left"):
+            patch.setattr("search.store.segments.sync_folder", full)
+            build(notes, tiny_model, rebuild=True)
+        assert Index.open(index).query("key")
+        assert len(list((index / "ann").iterdir())) <= 2 * len(before)
+    build(notes, tiny_model, rebuild=True)
+    assert len(list((index / "ann").iterdir())) == len(before)
