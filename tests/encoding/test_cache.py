@@ -230,3 +230,29 @@ def test_conversion_reports_to_nobody(
         monkeypatch.setattr(telemetry.Telemetry, name, lambda *said, **more: sent.append(said))
     Encoder(str(tiny_model), offline=True).encode(["key"])
     assert any(own_cache.rglob("*.bin")) and sent == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets only administrators make symbolic links")
+@pytest.mark.parametrize("name", ["models", "models/ENTRY", "models/ENTRY.lock", "described"])
+def test_nothing_is_written_or_deleted_through_a_link_in_the_cache(
+    whole: tuple[Path, Fingerprint, np.ndarray], entry: Path, own_cache: Path, tmp_path: Path, name: str
+) -> None:
+    place = own_cache / name.replace("ENTRY", entry.name)
+    decoy = tmp_path / "decoy"
+    if place.is_dir():
+        shutil.copytree(place, decoy)
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+        decoy.write_text("private", encoding="utf-8")
+    place.symlink_to(decoy)
+    if name == "models/ENTRY":
+        (decoy / "encoder.bin").write_bytes(b"")
+
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in [decoy, *decoy.rglob("*")] if path.is_file()}
+
+    before = contents()
+    sound(whole)
+    Encoder(whole[1].model).encode(TEXTS)
+    assert contents() == before

@@ -24,7 +24,7 @@ from starlette.testclient import TestClient
 
 from search import Encoder, Index, SearchError
 from search.serving import create_app, guard
-from search.serving.app_state import IdleProcess
+from search.serving.app_state import AppState, IdleProcess
 from search.serving.guard import AT_ONCE
 from search.serving.life import configured
 from tests.conftest import Run
@@ -248,3 +248,24 @@ def test_looks_into_a_model_survive_the_end_of_their_process() -> None:
         laboratory.run(os._exit, 1)
     assert laboratory.run(os.getpid) not in (first, os.getpid())
     laboratory.end()
+
+
+def test_an_index_that_cannot_be_searched_is_said_and_the_server_answers_when_it_can(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, broken = Index.query, threading.Event()
+    broken.set()
+
+    def fails(self: Index, *arguments: object, **options: object) -> object:
+        if broken.is_set():
+            raise RuntimeError("what nobody foresaw")
+        return query(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "query", fails)
+    notes: list[str] = []
+    state = AppState.open([index])
+    state.warm(threading.Event(), notes.append)
+    assert notes == ["note: the index 'notes' cannot be searched: what nobody foresaw"]
+    assert state.ready.is_set()
+    broken.clear()
+    assert state.index("notes").query("turn the key")
