@@ -2,7 +2,7 @@
 
     python benchmarks/faults.py [--full] [--only GROUP,...] [--seed N] [--place FOLDER]
 
-Groups: kill, full, io, sequences, readers, flips, mutate.
+Groups: kill, full, io, sequences, readers, flips, mutate, cache.
 
 The harnesses of tests/faults/, which the suite runs small. With --full as large as the
 figures in benchmarks/README.md say, which takes an hour. Exits with 1 when anything was found.
@@ -27,7 +27,7 @@ from tests.faults import failing, kill, memory, mutate, oracle, ordering, reader
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "full", "io", "sequences", "readers", "flips", "mutate")
+GROUPS = ("kill", "full", "io", "sequences", "readers", "flips", "mutate", "cache")
 Harness = Callable[[Path], Outcome]
 
 
@@ -90,6 +90,8 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         files = 1000 if full else 60
         yield lambda p: mutate.damaged_inputs(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_packages(p, seed=seed, files=files // 2)
+    elif group == "cache":
+        yield lambda p: mutate.damaged_models(p, seed=seed, files=1000 if full else 60)
     else:
         sys.exit(f"there is no harness '{group}'; choose from {', '.join(GROUPS)}.")
 

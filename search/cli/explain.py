@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -177,7 +178,7 @@ def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) ->
     Raises:
         InputError: no hit has this rank.
     """
-    if not typed.isdecimal():
+    if not re.fullmatch(r"\d{1,9}", typed):
         return passage_or_path(typed)
     chosen["k"] = max(chosen["k"], int(typed))
     hits = opened.query(text, **chosen)

@@ -262,12 +262,12 @@ def _note_changes(report: Report, quiet: bool) -> None:
 
 def layer_of(typed: str | None) -> Layer | None:
     """Convert the text of --layer: return 3 for "3", and "middle", "last" or None unchanged."""
-    return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type]
+    return int(typed) if re.fullmatch(r"[+-]?\d{1,9}", typed or "") else typed  # type: ignore[arg-type]
 
 
 def passage_id(typed: str) -> int | None:
     """Parse a passage ID: return 812 for "p812", and None for any other text."""
-    number = re.fullmatch(r"p(\d+)", typed.strip())
+    number = re.fullmatch(r"p(\d{1,18})", typed.strip())
     return int(number[1]) if number else None
 
 

@@ -33,8 +33,8 @@ from search.store.database import (
     has_tables,
     meta_of,
     one_meta,
+    reading,
     require_format,
-    translated,
 )
 from search.store.file_states import stored_files
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
@@ -67,12 +67,14 @@ _NO_DAMAGE = (AccessDenied, IndexLocked, ModelError, StorageFull)
 def run_check(index: Path, check: Check) -> tuple[list[str], str]:
     """Return the problems that a check finds, and the reason why the database cannot be read; "" if it can be read.
 
+    The check sees a single state of the index, also beside a writer.
+
     Raises:
         AccessDenied, IndexLocked, IndexNotFound, ModelError, StorageFull: problems other than damage to the index.
     """
     database = index / DATABASE
     try:
-        with closing(connect_to_read(database)) as connection, translated(database):
+        with reading(database) as connection:
             return list(check(connection, index)), ""
     except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
         if isinstance(error, _NO_DAMAGE) or not database.is_file():

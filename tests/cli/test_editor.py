@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +48,18 @@ def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, s
     monkeypatch.setenv("VISUAL", command)
     with pytest.raises(InputError, match=said):
         open_at("/a", 1)
+
+
+def test_an_editor_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "/nowhere/editor")
+    with pytest.raises(InputError, match="'/nowhere/editor' cannot be started: No such file"):
+        open_at("/a", 1)
+
+
+@pytest.mark.parametrize("path", ["+:/^/!touch x;/a.md", "-c:!touch x/a.md"])
+def test_no_path_is_an_option_of_an_editor(
+    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setenv("VISUAL", "vim")
+    open_at(path, 1)
+    assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")

@@ -226,3 +226,24 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
         True,
         True,
     )
+
+
+def test_pages_and_a_minimum_score_are_parts_of_the_list(run: Run, indexed: Path) -> None:
+    every = hits(run, "query", KEY)
+    assert hits(run, "query", KEY, "-k", 2, "--offset", 2) == every[2:4]
+    assert hits(run, "query", KEY, "--min-score", every[2]["score"]) == every[:3]
+    out = run("query", KEY, "--offset", 2, "-k", 2)[1]
+    assert re.findall(r"^ *(\d)  -?\d\.\d{3}  ", out, re.MULTILINE) == ["3", "4"]
+
+
+def test_duplicates_are_printed_in_clusters(run: Run, indexed: Path) -> None:
+    assert run("duplicates", "-t", 1, "--json")[1] == "[]\n"
+    text = (indexed / "deep" / "time.txt").read_text(encoding="utf-8")
+    (indexed / "copy.txt").write_text(text, encoding="utf-8")
+    run("index", indexed)
+    (cluster,) = json.loads(run("duplicates", "-t", 1, "--json")[1])
+    assert {copy["document"] for copy in cluster["passages"]} == {"deep/time.txt", "copy.txt"}
+    assert cluster["exact"]
+    out = run("duplicates", "-t", 1)[1]
+    assert "copy.txt:1-2" in out and "time.txt:1-2" in out
+    assert run("duplicates", "-t", 0)[0] == 1

@@ -493,3 +493,18 @@ def test_as_many_tokens_as_the_tokenizer_makes_of_each_text(texts: list[str]) ->
     for tokenizer, counter in COUNTERS.values():
         expected = [reference(tokenizer, text) for text in texts]
         assert [counter.count(text) for text in texts] == expected
+
+
+def test_no_cut_parts_signs_that_are_shown_as_one() -> None:
+    text = "👩\u200d👩\u200d👧" * 3 + "e\u0301" * 12
+    cutter = Cutter(TOKENIZERS["byte_pairs"], max_tokens=80, passage_tokens=20)
+    passages = [passage.text for passage in cutter.cut(plain(text))]
+    assert "".join(passages) == text
+    assert all(passage[0] in "👩e" for passage in passages)
+
+
+def test_truncation_and_padding_of_the_given_tokenizer_do_not_matter() -> None:
+    tokenizer = TOKENIZERS["word_piece"]
+    (passage,) = Cutter(tokenizer, max_tokens=32).cut(plain("abc def"))
+    assert (passage.start, passage.end, passage.text) == (0, 7, "abc def")
+    assert tokenizer.truncation is not None and tokenizer.padding is not None

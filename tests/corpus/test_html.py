@@ -154,3 +154,8 @@ def test_permalinks_are_no_text(tmp_path: Path) -> None:
 def test_a_term_begins_a_paragraph(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.html", "<dl><dt>-a<dd>All of them.<dt>-b<dd><p>None.</dl>")
     assert document.text == "-a\n\nAll of them.\n\n-b\n\nNone."
+
+
+def test_a_declared_charset_beats_the_guess(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.html", "<meta charset=cp866><p>При".encode("cp866"))
+    assert document.text == "При"

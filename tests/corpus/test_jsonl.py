@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +90,9 @@ def test_cranfield() -> None:
     assert len(found) == len(expected)
     texts = {item.metadata["_id"]: item.text for item in found if isinstance(item, Document)}
     assert texts == {row["_id"]: row["text"] for row in expected if row["text"].strip()}
+
+
+def test_a_file_that_is_no_jsonl_at_all_has_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("plain\nwords\n", encoding="utf-8")
+    with pytest.raises(ReadError, match=r"a\.jsonl: no text \(none of the 2 records contains text\)"):
+        list(read(source_file(tmp_path / "a.jsonl")))

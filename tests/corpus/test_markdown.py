@@ -193,3 +193,15 @@ def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, by
 @pytest.mark.parametrize("raw", [b"no JSON", b"[" * 100_000, b"[]", notebook(), notebook(cells=[1])])
 def test_what_is_no_notebook(failure: Callable[[str, bytes], ReadError], raw: bytes) -> None:
     assert failure("a.ipynb", raw).reason == "damaged"
+
+
+def test_a_yaml_bomb_stays_text(tmp_path: Path) -> None:
+    levels = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+    document = parsed(tmp_path, "a.md", f"---\na0: &a0 [lol]\n{levels}---\ntext\n")
+    assert document.metadata == {}
+    assert document.sections[0].start == 0
+
+
+def test_a_heading_in_a_comment_is_no_heading(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "# a\n\n<!--\n# d\n-->\n\nc\n")
+    assert [section.trail for section in document.sections] == [("a",)]

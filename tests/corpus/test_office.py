@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -260,3 +261,90 @@ def test_entities_are_not_expanded(tmp_path: Any, kind: str, outside: bool) -> N
         assert len(found.text) < 2000
         assert "haha" not in found.text
         assert "secret" not in found.text
+
+
+def p(*runs: str, style: str = "") -> str:
+    """A paragraph of a Word file."""
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}{''.join(runs)}</w:p>"
+
+
+def r(text: str) -> str:
+    """A run of a paragraph."""
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_what_word_shows_is_read_and_what_was_deleted_is_not(document: Read) -> None:
+    xml = p(
+        r("seen "),
+        f"<w:hyperlink>{r('link ')}</w:hyperlink>",
+        f"<w:ins>{r('inserted ')}</w:ins>",
+        f"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del><w:moveFrom>{r('moved away')}</w:moveFrom>",
+        f"<w:sdt><w:sdtContent>{r('control ')}</w:sdtContent></w:sdt>",
+        "<w:r><w:instrText>PAGE</w:instrText></w:r>",
+        "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r>",
+    )
+    xml += f"<w:sdt><w:sdtContent>{p(r('In a control.'))}</w:sdtContent></w:sdt>"
+    words = document("a.docx", body(xml)).text.split()
+    assert words == "seen link inserted control a b c\u2011d In a control.".split()
+
+
+def test_a_text_box_is_read_once(document: Read) -> None:
+    mc = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    box = f"<w:txbxContent>{p(r('In a box.'))}</w:txbxContent>"
+    choices = (
+        f"<mc:Choice><w:drawing>{box}</w:drawing></mc:Choice><mc:Fallback><w:pict><v:shape "
+        f'xmlns:v="urn:schemas-microsoft-com:vml"><v:textbox>{box}</v:textbox></v:shape></w:pict></mc:Fallback>'
+    )
+    both = f"<mc:AlternateContent {mc}>{choices}</mc:AlternateContent>"
+    text = document(
+        "a.docx", body(p(r("Before "), f"<w:r>{both}</w:r>", r("after.")) + p(r("Next.")))
+    ).text
+    assert text.count("In a box.") == 1
+    assert text.endswith("Next.")
+
+
+def test_headings_of_a_translated_word_are_headings(document: Read) -> None:
+    styles = f"""<w:styles {W}>
+        <w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>"""
+    xml = p(r("Eins"), style="berschrift1") + p(r("Text."))
+    found = document("a.docx", body(xml, {"word/styles.xml": styles}))
+    assert outline(found) == [(("Eins",), "Eins\n\nText.")]
+
+
+def test_word_files_with_macros_are_read_too(document: Read) -> None:
+    types = {
+        "[Content_Types].xml": lambda text: text.replace("document.main+xml", "macroEnabled.main+xml")
+    }
+    raw = replaced(docx(lambda document: document.add_paragraph("Text.")), types)
+    assert document("a.docm", raw).text == "Text."
+
+
+def test_the_title_that_word_knows_comes_first(document: Read) -> None:
+    def write(document: Any) -> None:
+        document.core_properties.title = "Given"
+        document.add_heading("Heading", 1)
+
+    assert document("a.docx", docx(write)).title == "Given"
+    assert document("a.docx", docx(lambda document: document.add_paragraph("Text."))).title == "a"
+
+
+def test_slides_come_in_the_order_of_the_talk(document: Read) -> None:
+    def write(presentation: Any) -> None:
+        for words in ("one", "two"):
+            slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+            slide.shapes.title.text = words
+
+    parts = "ppt/presentation.xml"
+    raw = replaced(
+        pptx(write), {parts: lambda text: re.sub(r"(<p:sldId [^>]*>)\s*(<p:sldId [^>]*>)", r"\2\1", text)}
+    )
+    assert document("a.pptx", raw).text == "two\n\none"
+
+
+@pytest.mark.parametrize("kind", sorted(WHOLE))
+def test_a_bomb_is_not_unpacked(failure: Read, kind: str) -> None:
+    raw = replaced(WHOLE[kind], {PART[kind]: bytes(300 * 10**6)})
+    assert len(raw) < 10**6
+    error = failure(f"a.{kind}", raw)
+    assert error.reason in ("too large", "damaged")

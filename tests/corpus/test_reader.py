@@ -408,3 +408,11 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "e.xlsx": "found",
         "f.md": "found",
     }
+
+
+def test_a_child_that_died_between_two_files_is_replaced(obedient: Reader) -> None:
+    first = text(obedient)
+    process = psutil.Process(int(first.split()[1]))
+    process.kill()
+    psutil.wait_procs([process], timeout=10)
+    assert text(obedient) != first

@@ -119,3 +119,11 @@ def test_all_peps() -> None:
                 14,
             )
             assert ("Rationale", "The importance of real code") in [s.trail for s in document.sections]
+
+
+def test_a_very_long_line_does_not_cost_the_sections(tmp_path: Path) -> None:
+    source = "One\n===\n" + "word " * 10_000 + "\n\nTwo\n===\ntext\n"
+    assert [section.trail for section in parsed(tmp_path, "a.rst", source).sections] == [
+        ("One",),
+        ("Two",),
+    ]

@@ -145,3 +145,12 @@ def test_what_csv_writes_is_read_back_from_its_lines(cells: list[tuple[str, str]
         first, last = document.lines.span(0, 1)
         (read_back,) = csv.reader(lines[first - 1 : last])
         assert read_back == [key, text]
+
+
+def test_spaces_behind_delimiters_are_no_part_of_a_cell() -> None:
+    assert texts('id, text\n1, "one, two"\n2, three\n') == ["one, two", "three"]
+
+
+def test_a_cell_may_be_longer_than_the_limit_of_the_csv_module() -> None:
+    long = "word " * 60_000
+    assert texts(f"id,text\n1,{long}\n") == [long]

@@ -224,3 +224,28 @@ def test_real_files_in_45_encodings() -> None:
             continue
     assert total == 142
     assert right >= 138
+
+
+def test_a_declaration_does_not_beat_utf8_or_a_mark() -> None:
+    text = "<meta charset=windows-1252>é"
+    assert decode("a", text.encode()) == text
+    assert decode("a", codecs.BOM_UTF16_LE + text.encode("utf-16-le")) == text
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_bytes_are_never_taken_for_utf16(seed: int) -> None:
+    choose = random.Random(seed)
+    assert refused(choose.randbytes(2 * choose.randint(20, 400)) + b"\0\0") == "binary"
+
+
+def test_public_keys_and_text_about_keys_are_no_secret() -> None:
+    for text in ("-----BEGIN PUBLIC KEY-----\nMII", "It begins with -----BEGIN PRIVATE KEY-----, then"):
+        assert decode("a", text.encode()) == text
+
+
+def test_no_byte_is_replaced_silently() -> None:
+    raw = b"plain words " * 30_000 + b"\xff\xfe\xfd"
+    try:
+        assert "\ufffd" not in decode("a", raw)
+    except ReadError as error:
+        assert error.reason == "undecodable"

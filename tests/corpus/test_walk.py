@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ import pytest
 
 from search.errors import InputError
 
-from .conftest import Skipped, walk
+from .conftest import Skipped, SourceFile, walk
 
 Tree = Callable[[Mapping[str, "str | bytes"]], Path]
 
@@ -192,3 +193,38 @@ def test_a_root_that_is_no_folder(tmp_path: Path) -> None:
 def test_patterns_that_are_wrong(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not a list of patterns"):
         walk(tmp_path, include="*.md")
+
+
+def test_a_file_has_the_size_time_and_inode_that_the_system_says(tree: Tree) -> None:
+    root = tree({"a/b.txt": b"12345"})
+    status = (root / "a" / "b.txt").stat()
+    (file,) = walk(root)
+    assert isinstance(file, SourceFile)
+    assert (file.path, Path(file.absolute)) == ("a/b.txt", root / "a" / "b.txt")
+    assert (file.size, file.mtime_ns, file.inode) == (5, status.st_mtime_ns, status.st_ino)
+
+
+def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"docs/a.txt": "x"})
+    monkeypatch.chdir(root)
+    (file,) = walk(Path("docs"))
+    assert isinstance(file, SourceFile)
+    assert Path(file.absolute) == root / "docs" / "a.txt"
+
+
+@posix_only
+def test_a_root_that_is_a_link_is_followed(tree: Tree) -> None:
+    root = tree({"real/a.txt": "x"})
+    (root / "link").symlink_to("real")
+    assert verdicts(root / "link") == {"a.txt": "found"}
+
+
+def test_folders_nested_more_deeply_than_calls_may_be_are_walked(tree: Tree) -> None:
+    depth = 60
+    root = tree({"/".join(["d"] * depth) + "/a.txt": "x"})
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 50)
+    try:
+        assert [item.path.count("/") for item in walk(root)] == [depth]
+    finally:
+        sys.setrecursionlimit(limit)

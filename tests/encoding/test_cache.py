@@ -120,6 +120,37 @@ def test_what_was_compiled_is_compiled_again(
     assert (entry / "encoder.bin").stat().st_ino == before
 
 
+@pytest.mark.parametrize(("failures", "engine"), [(1, "openvino"), (9, "torch")])
+def test_a_sound_entry_stays_whatever_openvino_says(
+    whole: tuple[Path, Fingerprint, np.ndarray],
+    entry: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: int,
+    engine: str,
+) -> None:
+    """As where another process removes what OpenVINO reads. The failure is not remembered."""
+    import openvino
+
+    compile_model, left = openvino.Core.compile_model, [failures]
+
+    def fails(*args: Any) -> Any:
+        if not left[0]:
+            return compile_model(*args)
+        left[0] -= 1
+        raise RuntimeError("filesystem error: cannot set permissions: No such file or directory")
+
+    for blob in entry.rglob("*.blob"):
+        blob.unlink()
+    before = (entry / "encoder.bin").stat().st_ino
+    monkeypatch.setattr(openvino.Core, "compile_model", fails)
+    encoder = sound(whole)
+    assert encoder.engine.name == engine
+    assert engine == "openvino" or "No such file or directory" in encoder.remarks[0]
+    left[0] = 0
+    assert sound(whole).engine.name == "openvino"
+    assert (entry / "encoder.bin").stat().st_ino == before
+
+
 def test_a_full_disk_is_not_remembered(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,10 +190,31 @@ def test_without_the_model_itself_it_is_named(tmp_path: Path, own_cache: Path) -
     (entry,) = (path for path in (own_cache / "models").iterdir() if path.is_dir())
     next(entry.glob("*.blob")).unlink()
     zeros("encoder.bin")(entry)
+    assert Encoder.of(made.fingerprint).encode(TEXTS).shape == (2, 32)  # converted again
+    next(entry.glob("*.blob")).unlink()
+    zeros("encoder.bin")(entry)
     folder.rename(tmp_path / "away")
     with pytest.raises(ModelError, match=f"cannot use the converted model '{folder}'") as caught:
         Encoder.of(made.fingerprint).encode(TEXTS)
     assert "safetensors" not in str(caught.value)
+
+
+def test_a_description_is_not_taken_from_another_model(
+    own_cache: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    cls = save_tiny_bert(tmp_path / "cls", pooling="cls")
+
+    def poolings() -> tuple[str, str]:
+        return Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling
+
+    assert poolings() == ("mean", "cls")
+    first, second = (own_cache / "described").iterdir()
+    shutil.copyfile(first, second)
+    assert poolings() == ("mean", "cls")
+    for path in (first, second):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('"mean"', '"max"').replace('"cls"', '"max"'), encoding="utf-8")
+    assert poolings() == ("mean", "cls")
 
 
 def test_conversion_reports_to_nobody(
@@ -178,3 +230,29 @@ def test_conversion_reports_to_nobody(
         monkeypatch.setattr(telemetry.Telemetry, name, lambda *said, **more: sent.append(said))
     Encoder(str(tiny_model), offline=True).encode(["key"])
     assert any(own_cache.rglob("*.bin")) and sent == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets only administrators make symbolic links")
+@pytest.mark.parametrize("name", ["models", "models/ENTRY", "models/ENTRY.lock", "described"])
+def test_nothing_is_written_or_deleted_through_a_link_in_the_cache(
+    whole: tuple[Path, Fingerprint, np.ndarray], entry: Path, own_cache: Path, tmp_path: Path, name: str
+) -> None:
+    place = own_cache / name.replace("ENTRY", entry.name)
+    decoy = tmp_path / "decoy"
+    if place.is_dir():
+        shutil.copytree(place, decoy)
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+        decoy.write_text("private", encoding="utf-8")
+    place.symlink_to(decoy)
+    if name == "models/ENTRY":
+        (decoy / "encoder.bin").write_bytes(b"")
+
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in [decoy, *decoy.rglob("*")] if path.is_file()}
+
+    before = contents()
+    sound(whole)
+    Encoder(whole[1].model).encode(TEXTS)
+    assert contents() == before

@@ -185,3 +185,36 @@ def test_an_abandoned_run_leaves_the_engine_usable(tiny: Encoder) -> None:
     with pytest.raises(KeyboardInterrupt):
         small.encode(TEXTS, progress=stop)
     np.testing.assert_allclose(small.encode(TEXTS), tiny.encode(TEXTS), atol=1e-6)
+
+
+def test_threads_share_one_engine(tiny: Encoder) -> None:
+    texts = ["find the key", "time and water", "a long sound"]
+    expected, vectors = tiny.encode(texts), list[np.ndarray]()
+
+    def encode() -> None:
+        vectors.extend(tiny.encode(texts) for _ in range(10))
+
+    threads = [threading.Thread(target=encode) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_allclose(vectors, np.repeat(expected[None], 40, axis=0), atol=1e-6)
+
+
+def test_a_conversion_that_is_stopped_half_way_is_no_converted_model(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = str(save_tiny_bert(tmp_path / "model", seed=5))
+
+    def stopped(_: Any, folder: Path) -> None:
+        (folder / "encoder.xml").write_text("half", encoding="utf-8")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("search.encoding.engines.convert", stopped)
+        Encoder(model).encode(["key"])
+    assert listed() == []
+    encoder = Encoder(model)
+    assert encoder.encode(["key"]).shape == (1, 32)
+    assert (encoder.engine.name, encoder.remarks) == ("openvino", ())

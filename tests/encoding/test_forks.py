@@ -116,3 +116,25 @@ def test_eight_threads_share_one_encoder(tiny_model: Path, engine: str) -> None:
     for number in range(8):
         for vectors in found[number]:
             np.testing.assert_allclose(vectors, reference.encode(texts[number]), atol=1e-6)
+
+
+def test_workers_that_are_spawned_load_the_model_themselves(tiny_model: Path, tmp_path: Path) -> None:
+    script = tmp_path / "workers.py"
+    script.write_text(
+        "import multiprocessing, sys\n"
+        "from search import Encoder\n"
+        "def shape(model):\n    return Encoder(model, offline=True).encode(['key']).shape\n"
+        "if __name__ == '__main__':\n"
+        "    shape(sys.argv[1])\n"
+        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
+        "        print(pool.map(shape, [sys.argv[1]] * 2))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, script, tiny_model],
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        encoding="utf-8",
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), done.stderr

@@ -1,6 +1,7 @@
 """Finding a model, and what is said when that fails."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -228,3 +229,17 @@ def test_a_damaged_file_of_a_model_is_one_plain_error(tmp_path: Path, file: str,
     with pytest.raises(ModelError, match=str(folder)) as caught:
         Encoder(str(folder)).encode(["water"])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, 7, 500])
+def test_weights_that_were_cut_are_damaged(tmp_path: Path, size: int) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    os.truncate(folder / "model.safetensors", size)
+    with pytest.raises(ModelError, match=str(folder)) as caught:
+        Encoder(str(folder)).encode(["water"])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_of_too_many_parts_is_no_model() -> None:
+    with pytest.raises(ModelError, match="a/b/c/d"):
+        find_model("a/b/c/d", offline=True)

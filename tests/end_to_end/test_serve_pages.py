@@ -544,3 +544,40 @@ def test_eight_tabs_of_one_server_work_and_follow_the_index(
                 browser.close()
             browser.switch_to.window(first)
             browser.set_page_load_timeout(300)
+
+
+def test_back_and_forward_show_what_stood_there(
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
+) -> None:
+    browser = opened(f"/?q={QUERY}")
+    first = [hit.passage_id for hit in served[0].query(QUERY)]
+    until(lambda: passages(browser) == first)
+    field = browser.find_element(By.NAME, "q")
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys("water", Keys.ENTER)
+    second = [hit.passage_id for hit in served[0].query("water")]
+    assert first != second
+    until(lambda: state(browser)["q"] == ["water"] and passages(browser) == second)
+    browser.back()
+    until(lambda: passages(browser) == first)
+    assert browser.find_element(By.NAME, "q").get_property("value") == QUERY
+    browser.forward()
+    until(lambda: passages(browser) == second)
+    assert browser.find_element(By.NAME, "q").get_property("value") == "water"
+
+
+def test_a_browser_that_keeps_nothing_searches_as_well(
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
+) -> None:
+    browser = opened()
+    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no'); }})"
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refused})
+    try:
+        opened(f"/?q={QUERY}")
+        browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
+        field = browser.find_element(By.NAME, "q")
+        field.send_keys(Keys.CONTROL + "a")
+        field.send_keys("water", Keys.ENTER)
+        until(lambda: passages(browser) == [hit.passage_id for hit in served[0].query("water")])
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)

@@ -116,3 +116,38 @@ def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
     report = json.loads(out)
     assert report["passages"] == stored(index) > kept
     assert report["encoded"] == report["passages"] - kept
+
+
+def test_stopped_while_a_model_is_converted_it_can_be_run_again(
+    run: Run, tmp_path: Path, long_work: Path, tiny_model: Path, own_cache: Path
+) -> None:
+    home, index = tmp_path / "home", tmp_path / "index"
+    arguments = ("index", long_work, "--index", index, "--model", tiny_model, "--offline")
+    command = Command(home, *arguments)
+    command.wait_for((index / "writer.json").exists)  # the lock is held, nothing has been encoded
+    code, out, err = command.interrupt()
+    assert (code, out) == (130, ""), err
+    assert "run the same command again" in err
+    assert "Traceback" not in err
+
+    for path in sorted(long_work.iterdir())[1:]:
+        path.unlink()
+    code, out, err = run(*arguments)
+    assert (code, "1 file added" in out) == (0, True), err
+    assert "PyTorch encodes" not in err
+    assert stored(index) > 0
+
+
+def test_nobody_waits_for_the_end_of_a_very_long_document(
+    tmp_path: Path, long_work: Path, tiny: Encoder
+) -> None:
+    tiny.encode(["key"])
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(long_work.iterdir())[:50])
+    for path in sorted(long_work.iterdir())[10:]:
+        path.unlink()
+    (long_work / "zzz.txt").write_text(text * 10, encoding="utf-8")
+    home, index = tmp_path / "home", tmp_path / "index"
+    command = Command(home, "index", long_work, "--index", index, "--model", tiny.model, "--offline")
+    command.wait_for(lambda: stored(index) >= 500)
+    code, _, err = command.interrupt()
+    assert (code, "Traceback" in err) == (130, False)

@@ -1,5 +1,6 @@
 """Integrated gradients, against PyTorch's own derivatives, and on the axiom that they add up."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,3 +159,22 @@ def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> Non
         assert why.score == hit.score
         assert abs(why.residual) < 0.001 * abs(hit.score)
         assert abs(why.drift or 0) < 1e-5
+
+
+@pytest.mark.parametrize("gradients", ["tokens", "pairs"])
+def test_the_passage_is_traced_with_its_own_prompt(tmp_path: Path, gradients: Any) -> None:
+    folder = save_tiny_bert(tmp_path / "model", pooling="cls")
+    (folder / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": {"query": "find: ", "document": "the text says: "}}), encoding="utf-8"
+    )
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "key.md").write_text(PASSAGE, encoding="utf-8")
+    index = search.Index.build(tmp_path / "notes", model=str(folder))
+    (hit,) = index.query(QUERY, mode="dense")
+    why = index.explain(QUERY, hit, gradients=gradients)
+    for tokens, prompt in ((why.query_tokens, "find"), (why.passage_tokens, "the text says")):
+        words = "".join(token.text for token in tokens if token.part == "prompt").replace("##", "")
+        assert prompt.replace(" ", "") in words.replace(" ", "")
+    assert abs(why.residual) < 0.001 * abs(why.score)
+    assert why.sums[0].sum() == pytest.approx(why.score, abs=2e-3)
+    assert why.sums[1].sum() == pytest.approx(why.score, abs=2e-3)

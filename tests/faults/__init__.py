@@ -14,7 +14,7 @@
     failing.py     2. the n-th write, fsync or rename fails
     ordering.py    3. what was not forced to disk is lost; disk.py is such a disk, shim.py and shim.c see the writes
     readers.py     4. readers against a writer that never stops
-    mutate.py      5. flipped bits in segments, damaged input files and models; damage.py and packages.py make them
+    mutate.py      5. flipped bits in segments, damaged inputs and models; damage.py, packages.py, models.py make them
 
 Every harness is a function that takes a seed and a size and gives an Outcome. The suite runs them small,
 `python benchmarks/faults.py --full` large.

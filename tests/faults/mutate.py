@@ -1,4 +1,4 @@
-"""Harness 5: flipped bits in files of segments and in index.db, and damaged input files.
+"""Harness 5: flipped bits in files of segments and in index.db, damaged input files, and a damaged cache of models.
 
 A damaged index gives the answers that it gave before, or an error that is ours; what a damaged index.db answers
 wrongly, `check` finds, unless no hash covers it. A damaged input file gives documents, or is skipped for a reason.
@@ -7,7 +7,7 @@ dies or says nothing, the file that it was at is to blame.
 
     python -m tests.faults.mutate KIND PLACE SEED FIRST STOP
 
-KIND: segment, folder, memory, input, package
+KIND: segment, folder, memory, input, package, model
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.indexing import memory
 from search.indexing.check import check
 from search.records.options import Mode
-from tests.faults import oracle
+from tests.faults import models, oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import INPUTS, TEXT, damaged
 from tests.faults.outcome import ENOUGH, Outcome
@@ -67,6 +67,12 @@ def damaged_packages(place: Path, *, seed: int, files: int) -> Outcome:
     place.mkdir(parents=True, exist_ok=True)
     outcome = Outcome("damaged PDF, Word, ... files", seed)
     return _in_children("package", place, outcome, files if packages() else 0)
+
+
+def damaged_models(place: Path, *, seed: int, files: int) -> Outcome:
+    """Encode with a converted model, a file of which is damaged, `files` times."""
+    models.base(place)
+    return _in_children("model", place, Outcome("damaged converted models", seed), files)
 
 
 def _base(place: Path, seed: int) -> None:
@@ -267,12 +273,17 @@ def _read(folder: Path) -> Finding:
     return ("read", "") if n_passages else ("read, no passage", "")
 
 
+def _model(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    return models.damage_one(place, rng), lambda: models.encodes(place)
+
+
 _KINDS = {
     "segment": _segment_file,
     "folder": _folder_database,
     "memory": _memory_database,
     "input": _input_file,
     "package": _package,
+    "model": _model,
 }
 
 

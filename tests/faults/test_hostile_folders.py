@@ -9,7 +9,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from search import Index
 from search.cli.app import main
+from search.corpus import Contents, SourceFile, load
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
 linux_only = pytest.mark.skipif(
@@ -31,7 +32,7 @@ class Folder:
     """A folder with one good file, the command that indexes it, and what that said."""
 
     def __init__(self, path: Path, model: Path, capsys: pytest.CaptureFixture[str], patch: Any) -> None:
-        self.path, self._model, self._capsys, self._patch = path, model, capsys, patch
+        self.path, self.model, self._capsys, self._patch = path, model, capsys, patch
         path.mkdir()
         self.write("good.md", GOOD)
 
@@ -58,7 +59,7 @@ class Folder:
 
     def index(self) -> dict[str, Any]:
         """Index it; the good file must be found, and what the report says is what `status` says."""
-        code, out, err = self.command("index", self.path, "--model", self._model, "--json")
+        code, out, err = self.command("index", self.path, "--model", self.model, "--json")
         assert (code, err) == (0, "")
         report: dict[str, Any] = json.loads(out)
         code, out, err = self.command("status", "-i", self.path, "--json")
@@ -271,3 +272,134 @@ def test_names_of_every_kind(folder: Folder) -> None:
         sub.mkdir()
         (sub / "a.txt").write_text("the model and the token", encoding="utf-8")
     assert folder.index()["added"] == 2
+
+
+def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
+    """Have `change` happen between the walk and the reading of a file, once."""
+    changes = [change]
+
+    def load_after(file: SourceFile) -> Contents:
+        if file.path == name and changes:
+            changes.pop()()
+        return load(file)
+
+    monkeypatch.setattr("search.indexing.plan.load", load_after)
+
+
+@pytest.mark.parametrize("text", ["short", "same size, xxxxx"])
+def test_a_file_that_changes_before_it_is_read_is_read_as_it_is(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    file = folder.write("a.txt", "as it was at 1st")
+    during(folder, monkeypatch, "a.txt", lambda: file.write_text(text, encoding="utf-8"))
+    folder.index()
+    folder.index()
+    assert stored(folder, "a.txt") == [text]
+    assert folder.index()["unchanged"] == 2
+
+
+def test_a_file_that_changes_after_it_was_read_is_read_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, writes = folder.write("a.txt", "as it was at 1st"), []
+
+    def load_before(source: SourceFile) -> Contents:
+        contents = load(source)
+        if source.path == "a.txt" and not writes:
+            writes.append(file.write_text("and later, words", encoding="utf-8"))
+        return contents
+
+    monkeypatch.setattr("search.indexing.plan.load", load_before)
+    code, _, _ = folder.command("index", folder.path, "--model", folder.model)
+    assert (code, stored(folder, "a.txt")) == (0, ["as it was at 1st"])
+    folder.index()
+    assert stored(folder, "a.txt") == ["and later, words"]
+
+
+def test_a_file_that_vanishes_for_a_moment_is_kept(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
+    folder.index()
+    os.utime(file, ns=(OLD_NS + 1, OLD_NS + 1))
+    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
+    code, out, _ = folder.command("index", folder.path, "--json")
+    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
+    assert stored(folder, "a.txt") == ["the door is open"]
+    aside.rename(file)  # with the time stamp, size and inode that it had
+    assert folder.index()["skipped"] == []
+    assert stored(folder, "a.txt") == ["the door is open"]
+    file.unlink()
+    assert folder.index()["removed"] == 1
+
+
+def test_a_new_file_that_vanishes_for_a_moment_is_read_when_it_is_back(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
+    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
+    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder.model)
+    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
+    aside.rename(file)
+    folder.index()
+    assert stored(folder, "a.txt") == ["the door is open"]
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("pipe", "not a regular file"), ("link", "symbolic link"), ("folder", "unreadable file")],
+)
+def test_a_file_that_becomes_something_else_before_it_is_read_is_not_read(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, kind: str, reason: str
+) -> None:
+    file, outside = folder.write("a.txt", "the door is open"), folder.path.parent / "secret.txt"
+    outside.write_text("a secret", encoding="utf-8")
+    make: dict[str, Callable[[], Any]] = {
+        "pipe": lambda: os.mkfifo(file),
+        "link": lambda: file.symlink_to(outside),
+        "folder": file.mkdir,
+    }
+    during(folder, monkeypatch, "a.txt", lambda: (file.unlink(), make[kind]()))
+    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder.model)
+    assert (code, reasons(json.loads(out))) == (0, {reason: ["a.txt"]})
+    assert stored(folder, "a.txt") == []
+    if kind == "folder":
+        file.rmdir()
+    else:
+        file.unlink()
+    folder.write("a.txt", "the door is open")
+    assert folder.index()["skipped"] == []
+
+
+@posix_only
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_an_ignore_file_is_not_read(folder: Folder) -> None:
+    folder.write("deep/a.txt", "the door is open")
+    os.mkfifo(folder.path / "deep" / ".gitignore")
+    assert reasons(folder.index()) == {"not a regular file": ["deep/.gitignore"]}
+
+
+@linux_only
+@pytest.mark.parametrize("name", [b"caf\xe9", b"new\n\x1b[31mline"])
+def test_a_root_with_a_strange_name_is_indexed(folder: Folder, name: bytes) -> None:
+    root = folder.path.parent / os.fsdecode(name)
+    folder.path.rename(root)
+    folder.path = root
+    assert folder.index()["documents"] == 1
+
+
+@posix_only
+def test_a_path_that_is_too_long_for_the_system_is_left_out_and_counted(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.path)
+    for _ in range(20):
+        Path("d" * 250).mkdir()
+        os.chdir("d" * 250)
+    Path("deep.txt").write_text("never reached", encoding="utf-8")
+    os.chdir(folder.path)
+    report = folder.index()
+    assert report["documents"] == 1
+    assert [(group["reason"], group["count"]) for group in report["skipped"]] == [("unreadable file", 1)]

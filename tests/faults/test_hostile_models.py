@@ -1,6 +1,8 @@
 """Models that return no numbers."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,21 @@ def test_an_index_outlives_a_broken_model(
     assert run("query", "the key", "--json", "-q", "-i", "i") == before
     assert run("index", notes, "--index", "i")[0] == 0
     assert "more.md" in run("query", "More water.", "-i", "i")[1]
+
+
+@pytest.mark.parametrize("engine", ["openvino", "torch"])
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [(float("nan"), "NaN or infinity"), (float("inf"), "NaN or infinity"), (0.0, "zeros")],
+)
+def test_a_model_that_returns_no_embeddings_stores_nothing(
+    run: Run, notes: Path, tmp_path: Path, own_home: Path, engine: str, value: float, problem: str
+) -> None:
+    model = broken_model(tmp_path / "broken", value)
+    line = fails_plainly(run, "index", notes, "--model", model, "--engine", engine, "--index", "new")
+    assert str(model) in line
+    # OpenVINO's embeddings are compared with PyTorch's when a model is converted; that is where they are noticed.
+    assert engine == "openvino" or problem in line
+    with closing(sqlite3.connect(own_home / "indexes" / "new" / "index.db")) as connection:
+        for table in ("passages", "embeddings", "documents"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)

@@ -1,4 +1,4 @@
-"""A damaged file of a segment is refused or does no harm; a damaged input file is read or skipped."""
+"""Damaged files: a segment is refused or does no harm, an input is read or skipped, a model is converted again."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.faults.mutate import (
     damaged_inputs,
+    damaged_models,
     damaged_packages,
     flipped_databases,
     flipped_segments,
@@ -35,6 +36,13 @@ def test_damaged_input_files(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 60
     assert outcome.figures["read"] and outcome.figures["skipped"]
+
+
+def test_a_query_encodes_as_before_with_damaged_converted_models(place: Path) -> None:
+    outcome = damaged_models(place, seed=SEED, files=2)
+    outcome.require_clean()
+    assert outcome.runs == 2
+    assert outcome.figures["converted again"]
 
 
 def test_damaged_packages(place: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from search import Index, InputError
+from search import Index, IndexLocked, InputError
 from search.index import searcher_of
 from tests.conftest import Run
 
@@ -117,3 +119,36 @@ def test_a_name_is_that_of_an_own_index_first(
     monkeypatch.chdir(here)
     assert run("remove", "notes", "--yes")[0] == 0
     assert (here / "notes" / "index.db").is_file() and not (own_home / "indexes" / "notes").exists()
+
+
+@pytest.mark.parametrize(("typed", "there"), [("y\n", False), ("n\n", True)])
+def test_on_a_terminal_a_removal_asks(
+    indexed: Path, run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch, typed: str, there: bool
+) -> None:
+    answers = io.StringIO(typed)
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    code, out, err = run("remove", "notes")
+    assert (code == 0, (own_home / "indexes" / "notes").exists()) == (not there, there)
+    assert "Delete the index in" in out + err
+
+
+def test_an_index_that_is_being_written_is_neither_moved_nor_removed(indexed: Path) -> None:
+    index = Index.open(indexed)
+    before = everything(index.path)
+    with FileLock(index.path / "writer.lock"):
+        for attempt in (index.remove, lambda: index.move(indexed)):
+            with pytest.raises(IndexLocked):
+                attempt()
+    assert everything(index.path) == before
+
+
+def test_an_empty_folder_in_the_place_of_a_moved_index_is_no_obstacle(
+    indexed: Path, own_home: Path
+) -> None:
+    (own_home / "indexes" / "renamed").mkdir()
+    new = indexed.rename(indexed.parent / "renamed")
+    index = Index.open("notes")
+    index.move(new)
+    assert Index.open(new).path == own_home / "indexes" / "renamed"
+    assert Index.open(new).query("key")

@@ -1,6 +1,8 @@
 """Bringing an index up to date: what is encoded, kept, forgotten, and what is refused."""
 
+import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,14 +16,19 @@ import numpy as np
 import pytest
 
 from search import (
+    Encoder,
     FingerprintMismatch,
     Index,
+    IndexNotFound,
     InputError,
     Report,
+    StorageFull,
 )
 from search.index import searcher_of
+from tests.cli.test_surroundings import shell
 from tests.conftest import Run
 from tests.store import damage
+from tests.store.test_access import as_a_user
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:
@@ -233,6 +240,43 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
     assert (report.changed, report.passages, report.skipped) == (1, 4, ())
 
 
+def test_a_folder_that_cannot_be_listed_loses_nothing(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(notes, tiny_model)
+    scandir = os.scandir
+
+    def denied(path: Any) -> Any:
+        if os.fspath(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", denied)
+        report = build(notes, tiny_model)
+        assert (report.removed, report.documents, report.passages) == (0, 4, 5)
+        assert [group.reason for group in report.skipped] == ["unreadable folder"]
+        assert "deep/time.txt" in {hit.document for hit in Index.open(notes).query("time", k=9)}
+    (notes / "deep" / "time.txt").unlink()
+    assert build(notes, tiny_model).removed == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="these are permissions of POSIX")
+def test_a_folder_without_read_permission_loses_nothing(run: Run, indexed: Path) -> None:
+    """By the system's own refusal, as a user whom permissions bind."""
+    (indexed / "deep").chmod(0)
+    try:
+        code, out, err = shell(as_a_user("seewhy index -i notes --json"))
+    finally:
+        (indexed / "deep").chmod(0o755)
+    report = json.loads(out)
+    assert (code, report["removed"], report["documents"]) == (0, 0, 4), err
+    assert [(group["reason"], group["examples"]) for group in report["skipped"]] == [
+        ("unreadable folder", ["deep (Permission denied)"])
+    ]
+    assert "deep/time.txt" in {hit["document"] for hit in json.loads(run("query", "time", "--json")[1])}
+
+
 def test_naming_the_same_model_is_no_mismatch(notes: Path, tiny_model: Path) -> None:
     build(notes, tiny_model, max_tokens=32)
     assert Index.open(notes, model=str(tiny_model)).encoder.max_tokens == 32
@@ -270,3 +314,154 @@ print(*(name for name in sys.modules if "milvus" in name))"""
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout.split() == []
+
+
+def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    (notes / ".gitignore").write_text("deep/\n", encoding="utf-8")
+    report = build(notes, tiny_model)
+    assert (report.removed, report.documents) == (1, 3)
+    assert {group.reason for group in report.skipped} == {"ignored", "hidden"}
+
+
+def test_one_changed_record_of_a_table_is_encoded_alone(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "table.csv").write_text(
+        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n", encoding="utf-8"
+    )
+    report = build(notes, tiny_model)
+    assert (report.changed, report.encoded, report.documents) == (1, 2, 5)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_a_rebuild_keeps_model_pooling_and_patterns(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, pooling="max", include=["*.md"])
+    again = Index.build(notes, rebuild=True)
+    assert (again.encoder.pooling, again.encoder.model) == ("max", str(tiny_model))
+    assert again.status().documents == 1
+
+
+def test_the_same_model_keeps_layer_and_dimension_of_the_index(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, layer=-2, dim=8)
+    encoder = Index.open(notes, model=str(tiny_model), pooling="mean").encoder
+    assert (encoder.layer, encoder.dimension) == ("-2", 8)
+
+
+def test_a_new_name_that_changes_the_kind_is_read_again(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "keys.txt")
+    report = build(notes, tiny_model)
+    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_of_two_equal_files_one_is_renamed_and_one_removed(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    shutil.copy(notes / "keys.md", notes / "copy.md")
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "a.md")
+    (notes / "copy.md").unlink()
+    report = build(notes, tiny_model)
+    assert (report.renamed, report.added, report.removed) == (1, 0, 1)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_files_that_swap_their_names_swap_their_passages(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    (notes / "other.md").write_text("# Other\n\nMore words come.\n", encoding="utf-8")
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "x.md")
+    (notes / "other.md").rename(notes / "keys.md")
+    (notes / "x.md").rename(notes / "other.md")
+    report = build(notes, tiny_model)
+    assert (report.changed, report.encoded) == (2, 0)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_without_the_extra_its_documents_are_kept(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["the water is over the door"])
+    book.save(notes / "table.xlsx")
+    index = Path(build(notes, tiny_model).index)
+    monkeypatch.setattr("search.corpus.sources.find_spec", lambda _: None)
+    report = build(notes, tiny_model)
+    assert (report.removed, report.changed) == (0, 0)
+    assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}
+    assert b"table.xlsx" in {row[0] for row in content(index)}
+
+
+@pytest.mark.parametrize("begun", ["an empty file", "tables alone"])
+def test_an_index_that_was_begun_and_never_filled_is_filled_by_the_next_run(
+    notes: Path, tiny_model: Path, own_home: Path, begun: str
+) -> None:
+    place = own_home / "indexes" / "notes"
+    place.mkdir(parents=True)
+    if begun == "an empty file":
+        (place / "index.db").touch()
+        with pytest.raises(IndexNotFound):
+            Index.open(place)
+    else:
+
+        def stop(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Encoder, "encode", stop)
+            build(notes, tiny_model)
+        assert Index.open(place).query("key") == []
+    assert build(notes, tiny_model).passages == 5
+    assert Index.open(place).query("key")
+
+
+def test_a_rebuild_over_the_journal_of_a_killed_writer_gives_a_sound_index(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model, index=str(tmp_path / "index")).index)
+    opened = Index.open(index)
+    before = {hit.text for hit in opened.query("key", k=100)}
+    with closing(sqlite3.connect(index / "index.db", isolation_level=None)) as writer:
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE passages SET text = hex(randomblob(20000))")  # spills: the journal is hot
+        half = {path: path.read_bytes() for path in index.glob("index.db*")}
+        writer.execute("ROLLBACK")
+    assert len(half) == 2
+    for path, data in half.items():
+        path.write_bytes(data)
+    assert {hit.text for hit in opened.query("key", k=100)} == before
+    for path, data in half.items():
+        path.write_bytes(data)
+    build(notes, tiny_model, index=str(index), rebuild=True)
+    assert {hit.text for hit in Index.open(index).query("key", k=100)} == before
+    assert not list(index.glob("*-journal"))
+    assert Index.open(index).check().ok
+
+
+def test_what_a_full_disk_left_is_deleted_by_the_next_run(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    before = {path.name for path in (index / "ann").iterdir()}
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    for _ in range(3):
+        with monkeypatch.context() as patch, pytest.raises(StorageFull, match="No space left"):
+            patch.setattr("search.store.segments.sync_folder", full)
+            build(notes, tiny_model, rebuild=True)
+        assert Index.open(index).query("key")
+        assert len(list((index / "ann").iterdir())) <= 2 * len(before)
+    build(notes, tiny_model, rebuild=True)
+    assert len(list((index / "ann").iterdir())) == len(before)

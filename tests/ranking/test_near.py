@@ -102,3 +102,27 @@ def test_the_command_the_server_and_agents_say_the_same(mixed: Index, run: Run) 
         assert "and 1,499 more like this" in client.get("/", params={"q": QUERY}).text
         found = caller(client)("search", query=QUERY)["results"]
         assert [hit["copies"] for hit in found if hit.get("copies")] == [1499]
+
+
+@pytest.mark.parametrize(("rows", "places"), [(4, 4), (5, 1), (6, 1)])
+def test_rows_are_near_copies_from_five_on(
+    tmp_path: Path, tiny_model: Path, rows: int, places: int
+) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    text = "".join(f"open the door number {number}\n" for number in range(rows))
+    (folder / "doors.csv").write_text(f"text\n{text}", encoding="utf-8")
+    hits = Index.build(folder, model=str(tiny_model)).query(QUERY)
+    assert [hit.copies for hit in hits] == [rows - 1 if places == 1 else 0] * places
+
+
+@pytest.mark.parametrize(("files", "places"), [(4, 4), (5, 1)])
+def test_equal_texts_of_files_are_copies_from_five_on(
+    tmp_path: Path, tiny_model: Path, files: int, places: int
+) -> None:
+    folder = tmp_path / "equal"
+    folder.mkdir()
+    for number in range(files):
+        (folder / f"{number}.txt").write_text("open the door of the house\n", encoding="utf-8")
+    hits = Index.build(folder, model=str(tiny_model)).query(QUERY)
+    assert [hit.copies for hit in hits] == [files - 1 if places == 1 else 0] * places

@@ -59,6 +59,55 @@ def test_what_passes(aged: Index, options: dict[str, str], expected: set[str]) -
     assert found(aged, **options) == expected
 
 
+@pytest.mark.parametrize(
+    ("age", "hours"),
+    [
+        ("12h", 12),
+        ("1d", 24),
+        ("7d", 7 * 24),
+        ("1w", 7 * 24),
+        ("2w", 14 * 24),
+        ("2 weeks", 14 * 24),
+        ("last week", 7 * 24),
+        ("1month", 30 * 24),
+        ("last month", 30 * 24),
+        ("1y", 365 * 24),
+        ("last year", 365 * 24),
+    ],
+)
+def test_an_age_ends_after_its_hours(tmp_path: Path, tiny_model: Path, age: str, hours: int) -> None:
+    folder = tmp_path / "two"
+    folder.mkdir()
+    for name, hours_ago in (("younger.md", hours - 0.1), ("older.md", hours + 0.1)):
+        (folder / name).write_text(f"a key of the {name}", encoding="utf-8")
+        os.utime(folder / name, (time.time() - hours_ago * 3600,) * 2)
+    index = Index.build(folder, model=str(tiny_model))
+    assert found(index, since=age) == {"younger.md"}
+    assert found(index, where=f"mtime<{age.replace(' ', '')}") == {"older.md"}
+
+
+def test_a_file_of_unknown_size_passes_no_comparison_of_sizes(
+    aged: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The size of a file whose latest state could not be read is unknown."""
+    folder = Path(aged.status().folder)
+    (folder / "now.md").write_text("a key that is longer now", encoding="utf-8")
+    opened = os.open
+
+    def denied(path: str, *arguments: int, **options: int) -> int:
+        if os.fspath(path).endswith("now.md"):
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", denied)
+    aged.update()
+    assert "now.md" in found(aged)
+    assert found(aged, where="size<=40") == {"old.txt", "oldest.md"}
+    assert found(aged, where="size>=0") == {"deep/new.md", "old.txt", "oldest.md"}
+    assert found(aged, where="not size>=0") == {"now.md"}
+    assert found(aged, where="not has size") == {"now.md"}
+
+
 def test_a_date_is_of_this_machine(aged: Index) -> None:
     three = datetime.now() - timedelta(3)
     assert found(aged, where=f"mtime={three:%Y-%m-%d}") == {"deep/new.md"}

@@ -1,6 +1,7 @@
 """Answerability verdict: the figures it is computed from, worked by hand, and where there is none."""
 
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -77,6 +78,30 @@ def test_words_in_more_than_half_of_the_passages_do_not_count(index: Index) -> N
 def test_words_of_different_passages_are_not_added(index: Index) -> None:
     (hit, *_) = index.query("door cold")
     assert hit.verdict and hit.verdict.coverage == pytest.approx(0.5)
+
+
+def test_coverage_is_the_highest_of_the_first_three_hits(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, choose = "bird shoe cup road paper tree stone".split(), random.Random(1)
+    texts = {
+        f"{number}.md": f"{' '.join(choose.sample(words, 2))} {'long ' * choose.randint(0, 6)}here."
+        for number in range(16)
+    }
+    index = calibrated(tmp_path / "others", texts, tiny_model, monkeypatch)
+    counts = {word: sum(word in text.split() for text in texts.values()) for word in words}
+    most = set()  # the rank of the hit with the highest coverage
+    for _ in range(150):
+        query = choose.sample(words, 4)
+        hits = index.query(" ".join(query))
+        idfs = {word: idf(16, counts[word]) for word in query}
+        shares = [
+            sum(idfs[word] for word in query if word in hit.text.split()) / sum(idfs.values())
+            for hit in hits
+        ]
+        assert hits[0].verdict and hits[0].verdict.coverage == pytest.approx(max(shares[:3]))
+        most.add(shares.index(max(shares)) + 1)
+    assert {1, 3, 4} <= most
 
 
 def test_there_is_none_below_ten_passages(

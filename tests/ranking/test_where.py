@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from search import InputError
+from search import Index, InputError
 from search.ranking.where import parse
 from search.store.conditions import Value, as_date, as_number, comparing
 from search.store.filters import matching
+from tests.conftest import REPOSITORY
 from tests.ranking.stored import add_document, empty
 
 DOCUMENTS = {
@@ -338,3 +340,23 @@ def test_an_index_without_documents(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         found = matching(connection, parse("lang=en"))
         assert (found.tolist(), found.dtype) == ([], "int64")
+
+
+def test_each_filter_of_the_handbook_can_be_copied(tmp_path: Path, tiny_model: Path) -> None:
+    """Over the folder that the handbook speaks of; some are of files that are not in it."""
+    page = (REPOSITORY / "corpora" / "handbook" / "39-filters.md").read_text(encoding="utf-8")
+    examples = re.findall(
+        r"^\| [^|]+ \| `([^`]+)`",
+        page.partition("## Examples to copy")[2].partition("##")[0],
+        re.MULTILINE,
+    )
+    household = REPOSITORY / "corpora" / "household"
+    index = Index.build(household, index=str(tmp_path / "index"), model=str(tiny_model))
+    passages, counts = index.status().passages, dict[str, int]()
+    for example in examples:
+        try:
+            counts[example] = len(index.query("a", k=10_000, mode="dense", where=example))
+        except InputError as error:
+            assert "no document has a field" in str(error), example
+    assert len(examples) == 14 and len(counts) >= 10
+    assert sum(0 < count < passages for count in counts.values()) >= 7, counts

@@ -167,6 +167,64 @@ def test_a_part_is_of_its_state_of_the_index(many: Path, client: TestClient, ind
     assert refused(client, "search", **asked, next=following)[:2] == (410, "generation-gone")
 
 
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("search", {"q": "turn the key"}),
+        ("search", {"q": "turn the key", "group": True}),
+        ("similar", {"passage": 1}),
+    ],
+)
+def test_the_last_part_of_a_list_has_no_next(
+    client: TestClient, path: str, parameters: dict[str, Any]
+) -> None:
+    whole = got(client, path, **parameters, k=100)
+    count = len({hit["document_id"] for hit in whole["hits"]} if "group" in parameters else whole["hits"])
+    assert whole["next"] is None and count < 100
+    assert got(client, path, **parameters, k=count + 1)["next"] is None
+    assert got(client, path, **parameters, k=count - 1)["next"]
+
+
+def test_an_answer_during_an_update_comes_from_one_generation(
+    client: TestClient, notes: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, calls = Index.query, []
+
+    def changing(self: Index, *arguments: Any, **options: Any) -> Any:
+        hits = query(self, *arguments, **options)
+        if not calls:
+            (notes / "new.txt").write_text("Turn the key at once.\n", encoding="utf-8")
+            self.update()
+        calls.append(self.generation)
+        return hits
+
+    before = index.generation
+    monkeypatch.setattr(Index, "query", changing)
+    answer = got(client, "search", q="turn the key", k=1)
+    assert answer["generation"] > before and calls == [answer["generation"]] * 2
+    assert answer["hits"][0]["path"].endswith("new.txt")
+
+
+def test_an_index_that_changes_during_every_attempt_is_busy(
+    client: TestClient, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, calls = Index.query, []
+
+    def changing(self: Index, *arguments: Any, **options: Any) -> Any:
+        hits = query(self, *arguments, **options)
+        calls.append((notes / "new.txt").write_text(f"Number {len(calls)}.\n", encoding="utf-8"))
+        self.update()
+        return hits
+
+    monkeypatch.setattr(Index, "query", changing)
+    assert refused(client, "search", q="turn the key") == (
+        503,
+        "busy",
+        "the index is being updated. Try again in a moment.",
+    )
+    assert len(calls) == 5
+
+
 def test_answers_are_compressed_for_who_takes_that(client: TestClient) -> None:
     sent, plain = (
         client.get(f"{API}/search", params={"q": "turn the key"}, headers={"accept-encoding": coding})

@@ -269,3 +269,20 @@ def test_more_requests_than_may_wait_are_refused(index: Index, monkeypatch: pyte
 )
 def test_no_file_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
+
+
+def test_only_the_token_itself_is_the_token(made: Made) -> None:
+    client = made("http://192.0.2.7:8765", host="192.0.2.7", token=TOKEN)
+    statuses = {
+        authorization: client.get(SEARCH, headers={"authorization": authorization}).status_code
+        for authorization in (
+            f"Bearer {TOKEN}",
+            f"bearer {TOKEN}",
+            "Bearer wrong",
+            TOKEN,
+            f"Bearer {TOKEN}x",
+            f"Bearer {TOKEN[:-1]}",
+        )
+    }
+    assert list(statuses.values()) == [200, 200, 401, 401, 401, 401], statuses
+    assert client.get(f"{SEARCH}&token={TOKEN}").status_code in (401, 422)

@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 from search import Encoder, Index
 from search.serving import create_app, guard
+from search.serving.app_state import AppState
 from search.serving.guard import AT_ONCE
 from search.serving.life import configured
 from tests.conftest import Run
@@ -237,3 +238,24 @@ def test_indexes_made_alike_share_an_encoder(index: Index, tmp_path: Path, tiny_
     create_app(*opened)
     first, second, third = (one.encoder for one in opened)
     assert isinstance(first, Encoder) and first is second and third is not first
+
+
+def test_an_index_that_cannot_be_searched_is_said_and_the_server_answers_when_it_can(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, broken = Index.query, threading.Event()
+    broken.set()
+
+    def fails(self: Index, *arguments: object, **options: object) -> object:
+        if broken.is_set():
+            raise RuntimeError("what nobody foresaw")
+        return query(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "query", fails)
+    notes: list[str] = []
+    state = AppState.open([index])
+    state.warm(threading.Event(), notes.append)
+    assert notes == ["note: the index 'notes' cannot be searched: what nobody foresaw"]
+    assert state.ready.is_set()
+    broken.clear()
+    assert state.index("notes").query("turn the key")

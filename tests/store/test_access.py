@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from search import Index
 from tests.cli.test_surroundings import shell
-from tests.conftest import skip_or_fail
+from tests.conftest import REPOSITORY, Run, skip_or_fail
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are rights and limits of POSIX")
 
@@ -58,3 +59,35 @@ def test_an_index_that_may_only_be_read(indexed: Path, read_only: str) -> None:
     assert code == 1
     assert f"Permission denied. You need read access to the folder '{index}'" in err
     assert "write access to change it. Ask its owner, or build your own: seewhy index" in err
+
+
+QUERY_TWICE = """
+import os, sys
+import search
+from search.store import sqlite
+sqlite._ALWAYS_READ = sqlite._READ_FIRST = -1  # else the codes of a small index are not looked at
+index = search.Index.open(sys.argv[1])
+before = index.query("turn the key")
+for path in index.path.glob("ann/*"):
+    os.truncate(path, 0)
+assert index.query("turn the key") == before
+assert index.query("a long sound")[0].document == "table.csv#2"
+"""
+
+
+def test_files_that_are_truncated_while_they_are_open_end_no_process(indexed: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", QUERY_TWICE, indexed], capture_output=True, text=True, cwd=REPOSITORY
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not tell how SQLite failed")
+def test_a_limit_of_file_sizes_is_named_and_the_index_stays_sound(run: Run, indexed: Path) -> None:
+    for number in range(30):
+        (indexed / f"{number}.txt").write_text(f"The door is number {number}. " * 400, encoding="utf-8")
+    code, _, err = shell("ulimit -f 600; seewhy index -q -i notes")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "cannot write '" in err and "index.db'" in err
+    assert "Free some space" in err
+    assert run("check", "-i", "notes")[0] == 0

@@ -184,3 +184,10 @@ def test_one_writer_at_a_time(index: Index) -> None:
             index.update()
         assert len(index.query("time", k=9)) == 5  # readers never wait for a model
         assert not run.connection.in_transaction
+
+
+def test_odd_characters_of_annotations_come_back_as_they_were(index: Index) -> None:
+    with annotating(index.path, "ner", MADE, FIELDS) as run:
+        first = run.todo[0]
+        run.put([Annotation(first, {"city": ["K\ud800", "\x00"]})])
+    assert index.annotations([first])[first][0].values == {"city": ["K\ud800", "\x00"]}

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,81 @@ def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Pat
         assert opened.query("a key", mode="dense", all_copies=True) == before
         (note,) = opened.notes
         assert "damaged" in note and "seewhy check --repair" in note
+
+
+def test_a_check_beside_a_writer_takes_nothing_for_damage(notes: Path, index: Index) -> None:
+    done, failures = threading.Event(), list[BaseException]()
+
+    def write() -> None:
+        try:
+            for number in range(5):
+                for name in ("keys.md", f"{number}.txt"):
+                    text = f"# Number {number}\n\nThe key number {number}.\n"
+                    (notes / name).write_text(text, encoding="utf-8")
+                if number > 2:
+                    (notes / f"{number - 2}.txt").unlink()
+                Index.build(notes)
+        except BaseException as error:  # handed to the thread that asserts
+            failures.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    reports = [index.check()]
+    while not done.is_set():
+        reports.append(index.check())
+    thread.join()
+    assert failures == []
+    damaged = [[f for f in report.findings if f.severity == "damaged"] for report in reports]
+    assert damaged == [[]] * len(reports)
+
+
+@pytest.mark.parametrize("content", [b"", b"x"], ids=repr)
+def test_an_emptied_database_is_damage(run: Run, index: Index, content: bytes) -> None:
+    (index.path / "index.db").write_bytes(content)
+    code, _, err = run("check", "-i", "notes")
+    assert code == 1 and err.count("\n") <= 2
+    assert run("query", "key", "-i", "notes")[0] == 1
+    assert (index.path / "index.db").read_bytes() == content
+
+
+def test_an_index_that_does_not_exist_is_named(run: Run) -> None:
+    code, out, err = run("check", "-i", "nope")
+    assert (code, out) == (1, "")
+    assert "no index 'nope'" in err
+
+
+def test_a_folder_in_the_place_of_the_database_is_one_line(run: Run, notes: Path, index: Index) -> None:
+    (index.path / "index.db").unlink()
+    (index.path / "index.db").mkdir()
+    for command in (("query", "the key", "-i", index.path), ("index", notes, "-i", index.path)):
+        code, out, err = run(*command)
+        assert (code, out, err.count("\n")) == (1, "", 1), command
+    assert list((index.path / "index.db").iterdir()) == []
+
+
+def test_a_journal_of_random_bytes_does_no_harm(run: Run, index: Index) -> None:
+    before = run("query", "the key", "--json", "-i", "notes")
+    (index.path / "index.db-journal").write_bytes(os.urandom(4096))
+    assert run("query", "the key", "--json", "-i", "notes") == before
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("suffix", [".faiss", ".words"])
+def test_a_pipe_in_the_place_of_a_file_is_damage_and_never_waited_for(
+    run: Run, index: Index, suffix: str
+) -> None:
+    before = run("query", "the key", "--json", "-i", "notes")
+    file = segment_file(index.path, suffix)
+    file.unlink()
+    os.mkfifo(file)
+    code, out, err = run("query", "the key", "--json", "-i", "notes")
+    if suffix == ".faiss":
+        assert (code, json.loads(out)) == (0, json.loads(before[1]))
+    else:
+        assert (code, "damaged or missing" in err) == (1, True)
+    assert run("check", "-i", "notes")[0] == 1
+    assert run("check", "-i", "notes", "--repair")[0] == 0
+    assert run("query", "the key", "--json", "-i", "notes") == before

@@ -177,3 +177,23 @@ def test_an_index_that_its_owner_shares_stays_shared(index: Path, notes: Path) -
     Index.open(index).check(repair=True)
     files = (index / "index.db", *(index / "ann").iterdir())
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o644}
+
+
+def test_unreadable_indexes_never_fail_the_list(index: Path, run: Run, own_home: Path) -> None:
+    statements = {
+        "outdated": "UPDATE meta SET value = '7' WHERE key = 'schema_version'",
+        "renamed": "ALTER TABLE passages RENAME TO p",
+        "without meta": "DELETE FROM meta",
+        "no json": "UPDATE meta SET value = '{' WHERE key = 'fingerprint'",
+        "controls": "UPDATE meta SET value = '\"\x1b[31m\"' WHERE key = 'schema_version'",
+    }
+    for name, statement in statements.items():
+        place = own_home / "indexes" / name
+        shutil.copytree(index, place)
+        damage.execute(place, statement)
+    code, out, err = run("list", "--json")
+    assert code == 0
+    assert "kept" in {row["name"] for row in json.loads(out)}
+    assert "\x1b" not in out + err
+    for name in statements:
+        assert name in out + err, name

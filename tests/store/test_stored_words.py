@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import search
 from search import InputError, Question
 from search.store.sqlite import Store
 from search.store.terms import Stemmer, indexable, words
+from tests.store import damage
 
 
 @pytest.fixture
@@ -174,3 +176,15 @@ def test_words_of_latin_texts_are_those_that_are_found_letter_by_letter() -> Non
 
 def test_marks_and_ideographs_are_found_in_others() -> None:
     assert list(words("e\u0301a 中文b")) == [(0, 3), (4, 5), (5, 6), (6, 7)]
+
+
+def test_meaning_alone_needs_no_postings(index: search.Index, tmp_path: Path) -> None:
+    before = index.query("the key is in the water", k=1, mode="dense")
+    copy = Path(shutil.copytree(index.path, tmp_path / "copy"))
+    for file in (copy / "ann").glob("*.words"):
+        damage.flip(file)
+    again = search.Index.open(copy)
+    hits = again.query("the key is in the water", k=1, mode="dense")
+    assert [(hit.passage_id, hit.score) for hit in hits] == [
+        (hit.passage_id, hit.score) for hit in before
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -122,7 +123,7 @@ def inspect(
     elif mode == "--equal-rows":
         view = _View(inspecting.equal_rows(str(text), str(text2), **keywords), draw.equal_rows)
     elif mode == "--token":
-        number: Any = int(str(token)) if str(token).isdecimal() else token
+        number: Any = int(str(token)) if re.fullmatch(r"\d{1,9}", str(token)) else token
         work = inspecting.work_through(
             str(text), text2, layer=(layer or [1])[0], head=head or 1, token=number, **keywords
         )
