@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from search.records.evaluations import Comparison, Estimate
 
-Figure = Callable[..., Any]  # (columns, axis=) -> the metric along the axis
-_AT_ONCE = 5_000_000  # values in memory at a time
+MetricFn = Callable[..., Any]  # (columns, axis=) -> the metric along the axis
+_VALUES_IN_MEMORY = 5_000_000  # values in memory at a time
 
 
 def mean_of(values: NDArray[np.float64], *, resamples: int = 9999, seed: int = 0) -> Estimate:
@@ -33,7 +33,7 @@ def mean_of(values: NDArray[np.float64], *, resamples: int = 9999, seed: int = 0
 
 
 def estimated(
-    figure: Figure,
+    figure: MetricFn,
     *columns: NDArray[Any],
     method: str = "percentile",
     resamples: int = 1999,
@@ -58,7 +58,7 @@ def estimated(
             paired=len(columns) > 1,
             vectorized=True,
             n_resamples=resamples,
-            batch=max(1, _AT_ONCE // len(columns[0])),
+            batch=max(1, _VALUES_IN_MEMORY // len(columns[0])),
             method=method,
             rng=np.random.default_rng(seed),
         )
@@ -100,7 +100,7 @@ def compared(
             permutation_type="samples",
             vectorized=True,
             n_resamples=resamples,
-            batch=max(1, _AT_ONCE // len(gaps)),
+            batch=max(1, _VALUES_IN_MEMORY // len(gaps)),
             rng=np.random.default_rng(seed),
         ).pvalue
     better, worse = int(np.sum(gaps > 0)), int(np.sum(gaps < 0))

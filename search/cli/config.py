@@ -16,10 +16,10 @@ from search.records.option_tools import declared
 from search.records.options import MODES, ListOptions
 
 _CHOICES = {"mode": MODES, "color": COLORS}
-_LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
+_MINIMUM = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
 _SWITCHES = ("update", "offline")
 _SWITCHED = {"true": True, "on": True, "false": False, "off": False}
-SETTINGS = (*_LEAST, "mode", "update", "color", "offline", "model")
+SETTINGS = (*_MINIMUM, "mode", "update", "color", "offline", "model")
 # Commands that take every setting but the model. In other commands k means something else.
 _SEARCH_COMMANDS = (
     "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check",
@@ -97,7 +97,7 @@ def _text(file: Path) -> str:
 
 
 def _read(key: str, typed: str) -> Any:
-    if key in _LEAST and typed.isdecimal() and len(typed) < 10:
+    if key in _MINIMUM and typed.isdecimal() and len(typed) < 10:
         return int(typed)
     return _SWITCHED.get(typed.lower(), typed) if key in _SWITCHES else typed
 
@@ -116,10 +116,10 @@ def _require(key: str, value: Any, where: str, remedy: str) -> None:
         raise InputError(f"unknown setting '{key}'{where}. Choose from: {', '.join(SETTINGS)}.")
     if key in _SWITCHES:
         valid, form = isinstance(value, bool), "true or false"
-    elif key in _LEAST:
+    elif key in _MINIMUM:
         valid, form = (
-            type(value) is int and value >= _LEAST[key],
-            f"a whole number of at least {_LEAST[key]}",
+            type(value) is int and value >= _MINIMUM[key],
+            f"a whole number of at least {_MINIMUM[key]}",
         )
     elif key in _CHOICES:
         valid, form = value in _CHOICES[key], "one of " + ", ".join(_CHOICES[key])

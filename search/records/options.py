@@ -8,7 +8,7 @@ The options of the command, the parameters of the HTTP API, the schemas of the M
 generated from the same declarations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -23,9 +23,7 @@ from typing import (
 from search.records.tokens import Layer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from search.records.reports import Progress
+    pass
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class Option:
     le: float | None = None
 
 
-TagTask: TypeAlias = Literal["ner", "pos"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len"]
 EngineName: TypeAlias = Literal["auto", "openvino", "torch"]
@@ -322,40 +319,3 @@ class StoreOptions(TypedDict, total=False):
         str | None,
         Option(None, "Index type: FLAT (exact), HNSW, IVF_FLAT or DISKANN.", "KIND", "Server"),
     ]
-
-
-class AnnotateOptions(TypedDict, total=False):
-    """Options for annotating passages with a task head."""
-
-    replace: bool
-    progress: "Callable[[Progress], None] | None"
-
-
-class TagOptions(AnnotateOptions, total=False):
-    """Options for tagging entities or parts of speech."""
-
-    task: TagTask
-
-
-class TrainOptions(TypedDict, total=False):
-    """Options for training the encoder, or a task head on it.
-
-    model: the checkpoint to train; None for the default encoder. If it already has a head for exactly these classes,
-        training continues with that head.
-    dev: a held-out file to evaluate on; its examples are never trained on. None holds out a tenth of the data. Another
-        tenth is held out for early stopping and to choose the best checkpoint. freeze: freeze the embeddings and this
-        many of the first layers; "all" freezes the encoder. precision: arithmetic of the training steps, "fp32" or
-        "bf16"; weights and metrics are in fp32. lr: peak learning rate; it rises over the first tenth of the steps,
-        then falls to 0.
-    """
-
-    model: str | None
-    dev: "str | Path | None"
-    freeze: int | str | None
-    precision: str
-    epochs: int | None
-    batch_size: int
-    lr: float | None
-    seed: int
-    offline: bool
-    progress: "Callable[[Progress], None] | None"

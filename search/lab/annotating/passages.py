@@ -18,10 +18,9 @@ from search.index import Index
 from search.lab.bert.checkpoint import from_anywhere, load_head
 from search.lab.bert.labelling import Classifier, LinearHead, labelled, load_linear_head
 from search.lab.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
-from search.lab.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport
+from search.lab.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport, TagTask
 from search.lab.records.training import HeldOut
 from search.records.documents import Annotation, Annotator, Mention
-from search.records.options import TagTask
 from search.records.reports import Progress
 from search.store.annotating import Annotating, annotating, annotators_of, remove_annotator
 from search.store.database import read_meta
@@ -35,7 +34,7 @@ AnyIndex: TypeAlias = Index | str | Path | None
 
 # Version of the tagging rules; increased when the same checkpoint would give other annotations.
 _RULES = 1
-_AT_ONCE = 64  # passages that one transaction stores
+_PASSAGES_A_BATCH = 64  # passages that one transaction stores
 _FREQUENT = 5
 
 
@@ -156,7 +155,7 @@ def _put(
 
 
 def _tagged(tagger: Tagger, run: Annotating, task: TagTask) -> Iterator[list[Annotation]]:
-    for batch in run.batches(_AT_ONCE):
+    for batch in run.batches(_PASSAGES_A_BATCH):
         annotations = []
         for passage, words in zip(batch, tagger.read([item.text for item in batch]), strict=True):
             spans = tuple(
@@ -287,7 +286,7 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
     }
 
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
-        for passages in run.batches(_AT_ONCE):
+        for passages in run.batches(_PASSAGES_A_BATCH):
             texts = classifier([passage.text for passage in passages])
             yield [(passage.passage_id, text) for passage, text in zip(passages, texts, strict=True)]
 

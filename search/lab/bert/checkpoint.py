@@ -227,7 +227,7 @@ _SMALL: dict[Task, str] = {
     "fill": "pretraining", "next": "pretraining", "answer": "answers", "tag": "entities", "label": "topics",
 }  # fmt: skip
 TRAINING = "training.json"  # in the folder of a trained model: the report of its training
-_AT_ONCE = 16  # inputs
+_INPUTS_A_BATCH = 16  # inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,8 +310,8 @@ class Head:
 
         names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
         by_token = self.task in ("fill", "tag", "answer")
-        for start in range(0, len(inputs), _AT_ONCE):
-            some = inputs[start : start + _AT_ONCE]
+        for start in range(0, len(inputs), _INPUTS_A_BATCH):
+            some = inputs[start : start + _INPUTS_A_BATCH]
             arguments = {
                 name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(some).items()
             }

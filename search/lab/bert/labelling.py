@@ -233,7 +233,7 @@ def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
     return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
 
 
-_AT_ONCE = 64
+_TEXTS_A_BATCH = 64
 
 
 def label(
@@ -269,8 +269,8 @@ def label(
     checkpoint = load_head("label", model, offline)
     classifier = Classifier(checkpoint)
     labels: list[LabelledText] = []
-    for start in range(0, len(texts), _AT_ONCE):
-        labels += classifier(texts[start : start + _AT_ONCE])
+    for start in range(0, len(texts), _TEXTS_A_BATCH):
+        labels += classifier(texts[start : start + _TEXTS_A_BATCH])
         if progress:
             progress(Progress("labelling", len(labels), len(texts), passages=len(labels)))
     name, classes = classifier.name, classifier.classes

@@ -27,9 +27,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from search.errors import InputError
 from search.lab.bert.checkpoint import Head, load_head, softmax
 from search.lab.bert.tokenizing import check_text, without_space
-from search.lab.records.predictions import TaggedWord, Tagging
+from search.lab.records.predictions import TaggedWord, Tagging, TagTask
 from search.records.documents import Mention
-from search.records.options import TagTask
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
 _SAME = {"L": "E", "U": "S", "M": "I"}  # prefixes of other schemes -> those of BIOES

@@ -23,7 +23,7 @@ _TRAINERS = {
 
 @dataclass(frozen=True)
 class TrainerOptions:
-    """Options of training; see `search.records.options.TrainOptions`."""
+    """Options of training; see `search.lab.records.training.TrainOptions`."""
 
     model: Annotated[str | None, checkpoint("The checkpoint to train. Default: all-MiniLM-L6-v2.")] = None
     freeze: Annotated[

@@ -23,15 +23,15 @@ from search.lab.evaluating.metrics import answer_values, entity_f1, share
 from search.lab.records.predictions import Answers
 from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
 from search.records.reports import Progress
-from search.statistics import Figure, estimated
+from search.statistics import MetricFn, estimated
 
-_AT_ONCE = 64  # sentences in a batch
+_SENTENCES_A_BATCH = 64  # sentences in a batch
 
 # Type, and half-open range of words.
 Entity = tuple[str, int, int]
 # (3, sentences) numbers of correct, predicted and gold entities.
 Counts = NDArray[np.int64]
-ENTITY_FIGURES: dict[str, Figure] = {
+ENTITY_FIGURES: dict[str, MetricFn] = {
     "f1": entity_f1,
     "precision": lambda right, predicted, gold, axis=-1: share(right, predicted, axis),
     "recall": lambda right, predicted, gold, axis=-1: share(right, gold, axis),
@@ -156,8 +156,8 @@ def evaluate_entities(
 def predicted_labels(tagger: Tagger, rows: Sequence[Sentence], plan: MetricPlan) -> list[tuple[str, ...]]:
     """Return the predicted label of every word of each sentence; "O" for a word that the tokenizer drops."""
     labels: list[tuple[str, ...]] = []
-    for start in range(0, len(rows), _AT_ONCE):
-        batch = rows[start : start + _AT_ONCE]
+    for start in range(0, len(rows), _SENTENCES_A_BATCH):
+        batch = rows[start : start + _SENTENCES_A_BATCH]
         output = tagger.read([row.text for row in batch], [row.spans for row in batch])
         labels += [tuple(word.label for word in words) for words in output]
         plan.report("tagging", len(labels), len(rows))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from search.lab.records.training import ClassReport, HeldOut
 from search.records.contents import Location
 from search.records.documents import Mention
 from search.records.evaluations import Estimate
 from search.records.hits import Hit
-from search.records.options import TagTask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
     from search.records.tokens import Token, Word
 
 
-_LEAST = 5e-324  # the smallest probability that has a logarithm
+TagTask: TypeAlias = Literal["ner", "pos"]
+
+_SMALLEST = 5e-324  # the smallest probability that has a logarithm
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Guess:
     @property
     def loss(self) -> float:
         """-ln of the probability: the training loss if this entry were the correct one."""
-        return 0.0 - math.log(max(self.probability, _LEAST))
+        return 0.0 - math.log(max(self.probability, _SMALLEST))
 
 
 @dataclass(frozen=True)

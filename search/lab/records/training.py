@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from search.records.evaluations import Estimate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
+
+    from search.records.reports import Progress
 
 
 @dataclass(frozen=True)
@@ -146,3 +150,27 @@ class TrainingReport:
     def improved(self) -> bool:
         """True if the primary metric is higher after training than before, even if only slightly."""
         return self.after[self.primary].mean > self.before[self.primary].mean
+
+
+class TrainOptions(TypedDict, total=False):
+    """Options for training the encoder, or a task head on it.
+
+    model: the checkpoint to train; None for the default encoder. If it already has a head for exactly these classes,
+        training continues with that head.
+    dev: a held-out file to evaluate on; its examples are never trained on. None holds out a tenth of the data. Another
+        tenth is held out for early stopping and to choose the best checkpoint. freeze: freeze the embeddings and this
+        many of the first layers; "all" freezes the encoder. precision: arithmetic of the training steps, "fp32" or
+        "bf16"; weights and metrics are in fp32. lr: peak learning rate; it rises over the first tenth of the steps,
+        then falls to 0.
+    """
+
+    model: str | None
+    dev: str | Path | None
+    freeze: int | str | None
+    precision: str
+    epochs: int | None
+    batch_size: int
+    lr: float | None
+    seed: int
+    offline: bool
+    progress: Callable[[Progress], None] | None

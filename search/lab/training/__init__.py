@@ -1,7 +1,8 @@
 """Fine-tune the encoder, or a task head on it; public as `search.bert.train`, `train_classifier`, ...
 
 run.py        the public functions: split the data, measure, train, measure again, save
-kinds.py      training tasks by kind of file: pairs, graded sentences, labels, entities, answers; their metrics
+tasks.py      training tasks by kind of file: pairs, graded sentences, labels, entities, answers
+evaluators.py metrics on held-out rows, by task
 trainers.py   the trainers of sentence-transformers and transformers
 
 Needs the extra `training`.

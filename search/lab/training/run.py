@@ -31,18 +31,16 @@ from search.evaluating.evaluation import too_long
 from search.evaluating.metrics import about_few
 from search.files import sha256_of
 from search.lab.bert.checkpoint import KINDS, TRAINING
-from search.lab.records.training import CurvePoint, HeldOut, TrainingFile, TrainingReport
-from search.lab.training.kinds import (
+from search.lab.records.training import CurvePoint, HeldOut, TrainingFile, TrainingReport, TrainOptions
+from search.lab.training.evaluators import Evaluator, Figures
+from search.lab.training.tasks import (
     AnswerTraining,
     Entities,
-    Figures,
-    Kind,
-    Measure,
     Sentences,
     Texts,
     TrainingSettings,
+    TrainingTask,
 )
-from search.records.options import TrainOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -80,9 +78,9 @@ def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) ->
 
     Args:
         data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score. See
-            `search.lab.training.kinds`.
+            `search.lab.training.tasks`.
         out: folder for the result; it must be empty or not exist.
-        options: keywords of `search.records.options.TrainOptions`.
+        options: keywords of `search.lab.records.training.TrainOptions`.
 
     Raises:
         InputError: malformed data (with file and line), too little data, invalid settings, an output folder that is not
@@ -134,7 +132,7 @@ def train_reader(data: str | Path, out: str | Path, **options: Unpack[TrainOptio
     return _run(AnswerTraining(), data, out, options)
 
 
-def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -> TrainingReport:
+def _run(kind: TrainingTask, data: str | Path, out: str | Path, options: TrainOptions) -> TrainingReport:
     for package in ("accelerate", "datasets"):
         if find_spec(package) is None:
             raise OptionalDependency(package, "training", "training a model")
@@ -196,7 +194,7 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
     return report
 
 
-def _correct(kind: Kind, measure: Measure, after: Figures) -> dict[str, HeldOut]:
+def _correct(kind: TrainingTask, measure: Evaluator, after: Figures) -> dict[str, HeldOut]:
     """Return how often the trained head is right, by its task."""
     if kind.head is None or measure.right is None:
         return {}
@@ -208,14 +206,14 @@ def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint,
     return tuple(CurvePoint(int(row["step"]), float(row[name])) for row in history if name in row)
 
 
-def _settings(kind: Kind, values: dict[str, Any]) -> TrainingSettings:
+def _settings(kind: TrainingTask, values: dict[str, Any]) -> TrainingSettings:
     """Return the settings of a training; missing ones get the defaults of its kind."""
     lr = _LR_FROZEN if values.get("freeze") == "all" else kind.lr
     values |= {"epochs": values.get("epochs") or kind.epochs, "lr": values.get("lr") or lr}
     return TrainingSettings(**{**values, "device": best_device()})
 
 
-def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
+def _parted(kind: TrainingTask, data: Path, dev: Path | None, seed: int) -> Parts:
     """Split the rows of `data` into three parts; if `dev` is a file, measure on its rows instead.
 
     Raises:
@@ -239,7 +237,7 @@ def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
     return Parts(rows, choice, test, tuple(files), counts, tuple(notes))
 
 
-def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], list[Any]]:
+def _held_out(kind: TrainingTask, rows: Sequence[Any], seed: int) -> tuple[list[Any], list[Any]]:
     """Split rows into a larger part and a held-out tenth, stratified by label; rows that share a text stay together.
 
     Raises:
@@ -299,7 +297,7 @@ def _require_numbers(values: Sequence[float]) -> None:
         raise ModelError("all held-out examples have the same score or label. Use other --dev examples.")
 
 
-def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
+def _about_texts(kind: TrainingTask, base: Encoder, parts: Parts) -> list[str]:
     """Return notes about the training texts."""
     notes = about_few(len(parts.dev), "held-out examples")
     texts = (

@@ -42,7 +42,7 @@ from search.encoding.tokenizer import load_tokenizer, prompt_for
 from search.errors import InputError, ModelError
 from search.files import sha256_of
 from search.lab.bert.checkpoint import KINDS, Head, other_head
-from search.lab.training.kinds import IGNORED, Feature, Kind, TrainingSettings
+from search.lab.training.tasks import IGNORED, Feature, TrainingSettings, TrainingTask
 from search.records.reports import Progress
 
 _POINTS = 60  # points of the loss curve
@@ -50,7 +50,9 @@ _PATIENCE = 3  # evaluations in a row without improvement
 _WARMUP = 0.1  # share of the steps
 
 
-def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: TrainingSettings) -> Any:
+def load(
+    kind: TrainingTask, files: ModelFiles, classes: tuple[str, ...], settings: TrainingSettings
+) -> Any:
     """Load the model to train: a SentenceTransformer, or a `Head`.
 
     If the base model has a head with the same classes, training continues with it; else a new head is initialised with
@@ -111,7 +113,7 @@ def _freeze(base: Any, layers: int | str | None) -> None:
 
 def fit(
     model: Any,
-    kind: Kind,
+    kind: TrainingTask,
     rows: Sequence[Any],
     score: Callable[[Any], float],
     settings: TrainingSettings,
@@ -163,7 +165,9 @@ def fit(
     return trainer.state
 
 
-def _arguments(kind: Kind, examples: int, settings: TrainingSettings, work: Path) -> dict[str, Any]:
+def _arguments(
+    kind: TrainingTask, examples: int, settings: TrainingSettings, work: Path
+) -> dict[str, Any]:
     batches = math.ceil(examples / settings.batch_size)
     steps, between = batches * settings.epochs, math.ceil(batches / kind.checkpoints)
     return {
@@ -193,7 +197,7 @@ def _arguments(kind: Kind, examples: int, settings: TrainingSettings, work: Path
     }
 
 
-def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
+def _table(kind: TrainingTask, rows: Sequence[Any]) -> dict[str, list[Any]]:
     """Return the rows as columns by name: texts, and scores if the pairs are graded."""
     columns = list(zip(*(row.texts for row in rows), strict=True))
     names = ["anchor", "positive", "negative"][: len(columns)]

@@ -74,7 +74,7 @@ def test_a_tagger_is_not_trained_on_from_a_classifier_of_texts(tmp_path: Path) -
     pytest.importorskip("datasets")
     from search.encoding.models import find_model
     from search.lab.training import trainers
-    from search.lab.training.kinds import Entities, TrainingSettings
+    from search.lab.training.tasks import Entities, TrainingSettings
 
     settings = TrainingSettings(epochs=1, lr=1e-4)
     bias = {}

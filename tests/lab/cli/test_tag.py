@@ -81,7 +81,7 @@ def test_a_run_goes_on_and_updates_are_told(
 def test_a_run_that_is_stopped_keeps_what_is_done(
     index: search.Index, tagger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.lab.annotating.passages._AT_ONCE", 2)
+    monkeypatch.setattr("search.lab.annotating.passages._PASSAGES_A_BATCH", 2)
 
     def stop(state: search.Progress) -> None:
         assert (state.stage, state.total) == ("tagging", 5)

@@ -1,4 +1,4 @@
-"""Training tasks: their data files, features and metrics, for the encoder and for task heads.
+"""Training tasks: their data files and features, for the encoder and for task heads.
 
 An encoder learns from a table, whose columns determine the objective:
 
@@ -12,216 +12,31 @@ when a head is applied.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import tokenizers
-from numpy.typing import NDArray
 
 from search.errors import InputError
 from search.evaluating.formats import TABLES, SquadQuestion, malformed, read_questions, read_rows
-from search.evaluating.metrics import MetricPlan, ranking_values
-from search.lab.annotating.labels import Item, class_report, gathered
-from search.lab.bert.answering import answer_from
+from search.lab.annotating.labels import Item, gathered
 from search.lab.bert.checkpoint import Head, Task
-from search.lab.bert.labelling import Classifier
-from search.lab.bert.tagging import NO_ENTITY, OVERLAP, Tagger, chunks
+from search.lab.bert.tagging import NO_ENTITY, OVERLAP
 from search.lab.bert.tokenizing import without_space
 from search.lab.evaluating.formats import Sentence, read_conll, read_examples
-from search.lab.evaluating.metrics import answer_values
-from search.lab.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
-from search.lab.records.training import ClassReport, Objective
-from search.records.evaluations import Estimate
+from search.lab.records.training import Objective
+from search.lab.training.evaluators import (
+    Evaluator,
+    answers,
+    correlation,
+    entities,
+    key_of,
+    labels,
+    ranking,
+)
 from search.records.options import Precision
-from search.statistics import Figure, accuracy, class_counts, estimated, macro_f1, pearson, spearman
-
-_DEPTH = 100
-Columns = Sequence[NDArray[Any]]
-
-
-def key_of(text: str) -> str:
-    """Return a key that is the same for texts that differ only in white space and case."""
-    return " ".join(text.split()).casefold()
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Metrics with 95 % intervals, and the columns that they are computed from."""
-
-    metrics: Mapping[str, Estimate]
-    columns: Columns
-    classes: ClassReport | None
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Functions that compute the metrics of a model on held-out rows.
-
-    Attributes:
-        figures: name -> function that computes a metric from columns; the first metric compares checkpoints.
-        predict: returns a model's predictions for the rows.
-        columns: converts predictions to columns, which are arrays with one value per row.
-        report: converts predictions to a report by class; None if there are no classes.
-        right: returns from the columns for each row whether its prediction is entirely right; None for an encoder.
-    """
-
-    figures: Mapping[str, Figure]
-    predict: Callable[[Any], Any]
-    columns: Callable[[Any], Columns] = lambda predictions: predictions
-    report: Callable[[Any], ClassReport | None] = lambda predictions: None
-    seed: int = 0
-    right: Callable[[Columns], NDArray[np.bool_]] | None = None
-
-    @property
-    def primary(self) -> str:
-        return next(iter(self.figures))
-
-    def score(self, model: Any) -> float:
-        """Return the metric that compares checkpoints."""
-        return float(self.figures[self.primary](*self.columns(self.predict(model)), axis=-1))
-
-    def measured(self, model: Any) -> Figures:
-        predictions = self.predict(model)
-        columns = self.columns(predictions)
-        metrics = {name: estimated(of, *columns, seed=self.seed) for name, of in self.figures.items()}
-        return Figures(metrics, columns, self.report(predictions))
-
-    def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """Estimate each metric's change, after minus before; the bootstrap resamples a row's two values together."""
-        both = (*before.columns, *after.columns)
-        return {
-            name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()
-        }
-
-
-def _gap(figure: Figure, *both: NDArray[Any], axis: int = -1) -> Any:
-    half = len(both) // 2
-    return figure(*both[half:], axis=axis) - figure(*both[:half], axis=axis)
-
-
-def _means(*names: str) -> dict[str, Figure]:
-    """Return metrics by name, each the mean of one column: the first name belongs to the first column, and so on."""
-    return {name: partial(_mean, i) for i, name in enumerate(names)}
-
-
-def _mean(number: int, *columns: NDArray[Any], axis: int = -1) -> Any:
-    return np.mean(columns[number], axis=axis)
-
-
-def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed: int) -> Measure:
-    """Return the `Measure` of graded pairs: correlation of cosines and scores (Cer et al. 2017, STS)."""
-    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-
-    def columns(model: Any) -> Columns:
-        vectors = dict(zip(texts, _embeddings(model, texts, None), strict=True))
-        return [np.array([vectors[a] @ vectors[b] for a, b in pairs]), np.array(scores)]
-
-    return Measure({"spearman": spearman, "pearson": pearson}, columns, seed=seed)
-
-
-def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed: int) -> Measure:
-    """Return the `Measure` of pairs and triplets: each query ranks all passages of the data.
-
-    A query that is also a passage is not a hit for itself.
-
-    Args:
-        rows: held-out rows: query, passage, and a negative passage if there is one.
-        others: training rows; their passages are ranked, too.
-    """
-    passages = list({key_of(text): text for row in (*rows, *others) for text in row[1:]}.values())
-    places = {key_of(text): str(i) for i, text in enumerate(passages)}
-    grades: dict[str, dict[str, int]] = {}
-    for query, passage, *_ in rows:
-        grades.setdefault(key_of(query), {})[places[key_of(passage)]] = 1
-    queries = {key_of(row[0]): row[0] for row in rows}
-    names = ("ndcg@10", "mrr@10", "recall@10")
-
-    def columns(model: Any) -> Columns:
-        scores = (
-            _embeddings(model, list(queries.values()), "query")
-            @ _embeddings(model, passages, "document").T
-        )
-        judged = []
-        for query, row in zip(queries, scores, strict=True):
-            best = map(str, np.argsort(-row, kind="stable")[: _DEPTH + 1].tolist())
-            itself = {places.get(query)} - grades[query].keys()
-            values = ranking_values([place for place in best if place not in itself], grades[query])
-            judged.append([values[name] for name in names])
-        return list(np.array(judged).T)
-
-    return Measure(_means(*names), columns, seed=seed)
-
-
-def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
-    """Encode texts to (n, d) unit vectors; texts are truncated at the model's token limit."""
-    encode = {
-        "query": model.encode_query,
-        "document": model.encode_document,
-        None: partial(model.encode, prompt=""),
-    }[role]
-    vectors = encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
-    return np.asarray(vectors, dtype=np.float64)
-
-
-def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
-    """Return the `Measure` of a classifier on labelled texts."""
-    texts, truth = [item.text for item in items], np.array([classes.index(item.label) for item in items])
-
-    def predict(head: Any) -> NDArray[np.float64]:
-        return np.array([result.scores for result in Classifier(head)(texts)])
-
-    def columns(scores: NDArray[np.float64]) -> Columns:
-        return list(class_counts(truth, scores.argmax(axis=1), len(classes)))
-
-    report = partial(class_report, classes, truth)
-
-    def right(columns: Columns) -> NDArray[np.bool_]:
-        # The first columns are the true positives of each class.
-        return np.sum(columns[: len(classes)], axis=0) == 1
-
-    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, predict, columns, report, seed, right)
-
-
-def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
-    """Return the `Measure` of a tagger on sentences of labelled words."""
-    gold = [list(chunks(sentence.labels)) for sentence in sentences]
-
-    def columns(head: Any) -> Columns:
-        predicted = predicted_labels(Tagger(head), sentences, MetricPlan())
-        return list(entity_counts(gold, [list(chunks(labels)) for labels in predicted]))
-
-    def right(columns: Columns) -> NDArray[np.bool_]:
-        correct, predicted, expected = columns
-        return np.asarray((correct == predicted) & (correct == expected))
-
-    return Measure(ENTITY_FIGURES, columns, seed=seed, right=right)
-
-
-def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
-    """Return the `Measure` of a reader on questions about paragraphs.
-
-    If every question has an answer, the best span counts even if "no answer" scores higher.
-    """
-    forced = all(question.answers for question, _ in rows)
-
-    def columns(head: Any) -> Columns:
-        values = []
-        for question, text in rows:
-            predicted = answer_from(question.text, [text], head, 1, lambda *_: (1, 1, None))
-            values.append(list(answer_values(best_answer(predicted, forced), question.answers).values()))
-        exact, f1 = np.array(values).T
-        return [f1, exact]
-
-    def right(columns: Columns) -> NDArray[np.bool_]:
-        _, exact = columns
-        return np.asarray(exact == 1)
-
-    return Measure(_means("f1", "exact_match"), columns, seed=seed, right=right)
-
 
 # Target of a token that is ignored, as in PyTorch's cross-entropy.
 IGNORED = -100
@@ -240,7 +55,7 @@ Feature = dict[str, Any]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of a training run; see `search.records.options.TrainOptions`."""
+    """Settings of a training run; see `search.lab.records.training.TrainOptions`."""
 
     epochs: int
     lr: float
@@ -259,7 +74,7 @@ class TrainingSettings:
             raise InputError(f"unknown precision '{self.precision}'. Choose fp32 or bf16.")
 
 
-class Read(NamedTuple):
+class LoadedRows(NamedTuple):
     """Rows of a file without duplicates, the number of duplicates, and notes about the data."""
 
     rows: Sequence[Any]
@@ -267,7 +82,7 @@ class Read(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class Kind(ABC):
+class TrainingTask(ABC):
     """A training task: reads its files, converts rows to features, and measures models.
 
     Attributes:
@@ -284,7 +99,7 @@ class Kind(ABC):
     epochs, lr, checkpoints = 4, 1e-4, 2
 
     @abstractmethod
-    def read(self, path: Path, role: str) -> Read:
+    def read(self, path: Path, role: str) -> LoadedRows:
         """Read a data file.
 
         Args:
@@ -315,8 +130,8 @@ class Kind(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
-        """Return the `Measure` of models on held-out rows.
+    def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Evaluator:
+        """Return the `Evaluator` of models on held-out rows.
 
         Args:
             others: the training rows.
@@ -330,7 +145,7 @@ class TextExample(NamedTuple):
     score: float = 1.0
 
 
-class Sentences(Kind):
+class Sentences(TrainingTask):
     """Training of the encoder on pairs, triplets or graded sentences, depending on the columns of the first file.
 
     With pairs and triplets, each query's passage is contrasted with the passages of the other queries in the batch and
@@ -340,7 +155,7 @@ class Sentences(Kind):
 
     epochs, lr, checkpoints = 1, 2e-5, 4
 
-    def read(self, path: Path, role: str) -> Read:
+    def read(self, path: Path, role: str) -> LoadedRows:
         if path.suffix.lower() not in TABLES:
             raise InputError(f"'{path}' is not a table (.csv, .tsv or .jsonl). {_COLUMNS}")
         rows = read_rows(path)
@@ -366,7 +181,7 @@ class Sentences(Kind):
         if unused := sorted(columns - {*_SHAPES[shape], "score"}):
             notes.append(f"unused columns of {path.name}: {', '.join(unused)}")
         kept = examples if role == "dev" else list(dict.fromkeys(examples))
-        return Read(kept, len(examples) - len(kept), notes)
+        return LoadedRows(kept, len(examples) - len(kept), notes)
 
     def key(self, row: TextExample) -> str:
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
@@ -388,7 +203,7 @@ class Sentences(Kind):
         _, components = connected_components(graph, directed=False)
         return [int(components[number]) for number in first]
 
-    def measure(self, rows: Sequence[TextExample], others: Sequence[TextExample], seed: int) -> Measure:
+    def measure(self, rows: Sequence[TextExample], others: Sequence[TextExample], seed: int) -> Evaluator:
         if self.objective == "graded":
             pairs = [(row.texts[0], row.texts[1]) for row in rows]
             return correlation(pairs, [row.score for row in rows], seed)
@@ -411,17 +226,17 @@ def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Featu
     return {"encoding": encoding, "input_ids": encoding.ids, **targets}
 
 
-class Texts(Kind):
+class Texts(TrainingTask):
     """Training of a classifier on labelled texts; texts longer than the model's limit are split into windows."""
 
     objective, head = "classify", "label"
 
-    def read(self, path: Path, role: str) -> Read:
+    def read(self, path: Path, role: str) -> LoadedRows:
         examples = read_examples(path)
         if any(example.text is None for example in examples):
             raise InputError(f"'{path}' gives paths instead of texts. Add a column 'text'.")
         items, notes = gathered(examples, None)
-        return Read(items, len(examples) - len(items), tuple(notes))
+        return LoadedRows(items, len(examples) - len(items), tuple(notes))
 
     def key(self, row: Item) -> str:
         return row.text
@@ -440,20 +255,20 @@ class Texts(Kind):
             for window in head.windows(row.text):
                 yield _feature(window, labels=head.labels.index(row.label))
 
-    def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Measure:
+    def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Evaluator:
         classes = self.classes(others)
         if unknown := sorted({row.label for row in rows} - set(classes)):
             raise InputError(f"no training example has the label '{unknown[0]}'. Add one.")
         return labels(rows, classes, seed)
 
 
-class Entities(Kind):
+class Entities(TrainingTask):
     """Training of a tagger on sentences of labelled words; a word's label is the target of its first token only."""
 
     objective, head = "tag", "tag"
 
-    def read(self, path: Path, role: str) -> Read:
-        return Read(read_conll(path))
+    def read(self, path: Path, role: str) -> LoadedRows:
+        return LoadedRows(read_conll(path))
 
     def key(self, row: Sentence) -> str:
         return row.text
@@ -472,7 +287,7 @@ class Entities(Kind):
             for window in head.windows(row.text, overlap=OVERLAP):
                 yield _feature(window, labels=_by_token(row.text, window, dict(labels)))
 
-    def measure(self, rows: Sequence[Sentence], others: Sequence[Sentence], seed: int) -> Measure:
+    def measure(self, rows: Sequence[Sentence], others: Sequence[Sentence], seed: int) -> Evaluator:
         return entities(rows, seed)
 
 
@@ -489,7 +304,7 @@ def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) ->
     return targets
 
 
-class AnswerTraining(Kind):
+class AnswerTraining(TrainingTask):
     """Training of a reader on questions about paragraphs.
 
     In a window without the answer the target is [CLS], which means "no answer".
@@ -497,7 +312,7 @@ class AnswerTraining(Kind):
 
     objective, head = "read", "answer"
 
-    def read(self, path: Path, role: str) -> Read:
+    def read(self, path: Path, role: str) -> LoadedRows:
         questions, paragraphs = read_questions(path)
         rows = [(question, paragraphs.entries[question.paragraph].text) for question in questions]
         for question, text in rows:
@@ -506,7 +321,7 @@ class AnswerTraining(Kind):
                 raise InputError(
                     f"{path}: question '{question.id}': '{first:.40}' is not at answer_start. Correct it."
                 )
-        return Read(rows)
+        return LoadedRows(rows)
 
     def key(self, row: tuple[SquadQuestion, str]) -> str:
         return row[1]
@@ -517,7 +332,7 @@ class AnswerTraining(Kind):
                 start, end = _tokens(window, question)
                 yield _feature(window, start_positions=start, end_positions=end)
 
-    def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
+    def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Evaluator:
         return answers(rows, seed)
 
 
