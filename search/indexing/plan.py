@@ -162,7 +162,7 @@ def batches_ahead(
 
 
 def prefetch(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
-    """Yield works in batches; another thread prepares each batch while the previous one is used."""
+    """Yield files in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
         following = thread.submit(next, batches, None)
