@@ -197,7 +197,7 @@ def documents_of(folder: Path) -> Iterator[tuple[str, Document]]:
 @contextmanager
 def left_as_they_fall() -> Iterator[None]:
     """Cut as if nobody looked at short pieces."""
-    with patch.object(cut, "evened", lambda _text, spans, *_: spans):
+    with patch.object(cut, "even_out", lambda _text, spans, *_: spans):
         yield
 
 

@@ -8,7 +8,7 @@ next window starts where the last passage of the window started, because the end
 window, not by the text.
 
 The splitter also leaves very short pieces, for example five words at the end. They rank too high, because they contain
-little that does not match. `evened` joins such a piece to its neighbour, or cuts both again in the middle.
+little that does not match. `even_out` joins such a piece to its neighbour, or cuts both again in the middle.
 
 Short sections are joined with their neighbours, so that a passage makes sense on its own. Otherwise a link below a
 heading would match everything that resembles the title. Sections are joined while they fit into one passage, following
@@ -50,7 +50,7 @@ _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
 _MOST_BARE_HEADINGS = 8
 
 # A chunk is very short if a passage has room for more than three of its size.
-_VERY_SHORT = 3
+_VERY_SHORT_PER_PASSAGE = 3
 
 _LONGEST_HEADING = 10  # lines of one heading
 
@@ -104,10 +104,10 @@ class Chunk:
         return replace(self, start=start, body=start, end=end, headings=(), above=len(self.trail))
 
 
-def parted(document: Document, block: Chunk, boilerplate: frozenset[int]) -> Iterator[Chunk]:
-    """Split a block into ordinary text, set-apart spans and boilerplate. Its headings stay with the first piece.
+def split_apart(document: Document, block: Chunk, boilerplate: frozenset[int]) -> Iterator[Chunk]:
+    """Split a block into ordinary text, set-apart spans and boilerplate. Its headings stay with the first part.
 
-    A piece of a few words is not split off: it would be useless as a passage.
+    A part of a few words is not split off: it would be useless as a passage.
     """
     text, at = document.text, block.start
     for start, end, apart in sorted(_apart(document, block)) or _common(text, block, boilerplate):
@@ -300,7 +300,7 @@ def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple
         yield span
 
 
-def evened(
+def even_out(
     text: str,
     cuts: Iterable[tuple[int, int]],
     body: int,
@@ -370,7 +370,7 @@ def safe_stop(text: str, start: int, stop: int) -> int:
     return stop
 
 
-def joined(
+def join_chunks(
     parts: Iterable[Chunk], most: int, room: int, breaks: Container[int] = frozenset()
 ) -> list[Chunk]:
     """Join neighbouring chunks as far as possible, in the order of the document.
@@ -380,7 +380,7 @@ def joined(
         room: maximum for a chunk that was joined with a very short one; a little over `most`.
         breaks: offsets that no chunk may cross: the starts of slides.
     """
-    merged, room = list(parts), min(room, most + most // _VERY_SHORT)
+    merged, room = list(parts), min(room, most + most // _VERY_SHORT_PER_PASSAGE)
     for depth in range(max((len(part.trail) for part in merged), default=0), -1, -1):
         before, merged = merged, []
         for part in before:
@@ -397,7 +397,7 @@ def joined(
         if (
             merged
             and part.start not in breaks
-            and min(merged[-1].n_tokens, part.n_tokens) * _VERY_SHORT < most
+            and min(merged[-1].n_tokens, part.n_tokens) * _VERY_SHORT_PER_PASSAGE < most
             and _fit(merged[-1], part, room, False)
         ):
             part = _together(merged.pop(), part)

@@ -24,10 +24,11 @@ from search.corpus.text import KEPT_LINE, unpacked
 from search.errors import ReadError
 from search.records.documents import PLAIN_KINDS
 
-_FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
+_FEWEST_FILES = 5
+_FEWEST_SHARE = 0.02  # of all files
 _FEWEST_WORDS = 5
 FEWEST_APART = 24  # words of boilerplate that becomes a passage of its own
-_LARGEST = 2 << 20  # bytes; no boilerplate is detected in larger files
+_MAX_FILE_BYTES = 2 << 20  # no boilerplate is detected in larger files
 
 # Keys that an index stores, so that files of later runs are cut in the same way. All of them are read when an index is
 # opened: 80 kB. A few hundred are usual; folders with five editions of a book have more.
@@ -77,7 +78,7 @@ def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
     for n, run in groupby(lines, lambda line: line.n > 0):
         paragraph = list(run) if n else []
         if sum(line.n for line in paragraph) >= _FEWEST_WORDS:
-            yield _together(paragraph)
+            yield _join_lines(paragraph)
     yield from _runs([line for line in lines if line.n])
 
 
@@ -92,14 +93,14 @@ def _runs(lines: Sequence[_FileLine]) -> Iterator[tuple[int, int, int]]:
     for last, line in enumerate(lines):
         n += line.n
         if n < FEWEST_APART and first:
-            yield _together(lines[first - 1 : last + 1])
+            yield _join_lines(lines[first - 1 : last + 1])
         while n >= FEWEST_APART:
-            yield _together(lines[first : last + 1])
+            yield _join_lines(lines[first : last + 1])
             n -= lines[first].n
             first += 1
 
 
-def _together(lines: Sequence[_FileLine]) -> tuple[int, int, int]:
+def _join_lines(lines: Sequence[_FileLine]) -> tuple[int, int, int]:
     return lines[0].start, lines[-1].end, _key(filter(None, (line.words for line in lines)))
 
 
@@ -110,7 +111,7 @@ def common(files: Iterable[SourceFile]) -> list[int]:
     """
     number, arrays = 0, [np.empty(0, dtype=np.int64)]
     for file in files:
-        if kind_of(file.path) in PLAIN_KINDS and file.size <= _LARGEST:
+        if kind_of(file.path) in PLAIN_KINDS and file.size <= _MAX_FILE_BYTES:
             number += 1
             arrays.append(_keys(file))
     keys, first, counts = np.unique(np.concatenate(arrays), return_index=True, return_counts=True)

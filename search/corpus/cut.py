@@ -18,11 +18,11 @@ from search.corpus.blocks import (
     Chunk,
     Contexts,
     blocks,
-    evened,
-    joined,
-    parted,
+    even_out,
+    join_chunks,
     safe_stop,
     spans,
+    split_apart,
     without_scraps,
 )
 from search.corpus.markup import markup
@@ -36,19 +36,20 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # Kinds in which no passage spans two pages, because people look for a slide or a sheet.
-_APART = ("pptx", "xlsx", "odp", "ods")
+_PAGED_KINDS = ("pptx", "xlsx", "odp", "ods")
 
 # A context takes at most a third of the model's input, however long the headings are.
-_PARTS = 3
+_ROOM_PER_CONTEXT = 3
 
 # A piece of a section with less than a third of a passage's tokens is short.
-_SHORT_PARTS = 3
+_SHORT_PIECES_PER_PASSAGE = 3
 
 # Characters in a window for each token of a passage, four times what English needs.
 _WINDOW = 20
 
-# If a passage does not fit with its context: up to so many characters, the context is dropped; else it is cut again.
-_SHORT = 32
+# A passage that does not fit with its context loses it if its text has at most so many characters; a longer one is
+# cut again.
+_TOO_SHORT_TO_CUT = 32
 
 # A single character can be several tokens (bytes, or letters once it is normalised).
 _FEWEST_TOKENS = 8
@@ -96,7 +97,7 @@ class Cutter:
             )
         self.max_tokens = max_tokens
         self._passage_tokens = min(passage_tokens, self._room)
-        self._context_tokens = min(context_tokens, self._room // _PARTS)
+        self._context_tokens = min(context_tokens, self._room // _ROOM_PER_CONTEXT)
         self._heading_context = heading_context
         self._overlap = overlap
         self._boilerplate = boilerplate
@@ -137,9 +138,9 @@ class Cutter:
         names = ", ".join(map(str, aliases)) if isinstance(aliases, list) else ""
         room = self._room - self._context_tokens
         most = min(self._passage_tokens, room)
-        breaks = frozenset(document.pages if document.kind in _APART else ())
+        breaks = frozenset(document.pages if document.kind in _PAGED_KINDS else ())
         header_ends = document.tables[1::3]
-        for chunk in joined(self._parts(document, contexts), most, room, breaks):
+        for chunk in join_chunks(self._parts(document, contexts), most, room, breaks):
             start, end = _stripped(text, chunk.start, chunk.end)
             context = contexts.with_line(contexts.of(chunk.trail, chunk.headings), names)
             if table := bisect_right(header_ends, start):
@@ -159,7 +160,7 @@ class Cutter:
         """Yield each block as one chunk, or as several if it is too long for one passage."""
         text = document.text
         document_blocks = [
-            part for block in blocks(document) for part in parted(document, block, self._boilerplate)
+            part for block in blocks(document) for part in split_apart(document, block, self._boilerplate)
         ]
         for block in document_blocks:
             if self._stopped:
@@ -188,11 +189,11 @@ class Cutter:
             return len(part) <= self._window and self._tokens.count(part.strip()) <= capacity
 
         def is_short(part: str) -> bool:
-            return self._tokens.count(part.strip()) < capacity // _SHORT_PARTS
+            return self._tokens.count(part.strip()) < capacity // _SHORT_PIECES_PER_PASSAGE
 
         text = document.text
         cuts = without_scraps(text, self._split(document, block, capacity))
-        return evened(text, cuts, block.body, fits, is_short)
+        return even_out(text, cuts, block.body, fits, is_short)
 
     def _split(self, document: Document, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield spans of a block, each as long as possible; the last one may be short."""
@@ -232,7 +233,7 @@ class Cutter:
             length = chunk.end - chunk.start
             if n_tokens <= self._room:
                 yield chunk, n_tokens
-            elif chunk.context and length <= _SHORT:
+            elif chunk.context and length <= _TOO_SHORT_TO_CUT:
                 todo.append(replace(chunk, context=""))
             elif length > 1:
                 middle = safe_stop(document.text, chunk.start, chunk.start + max(1, length * 2 // 3))

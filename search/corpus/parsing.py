@@ -45,7 +45,7 @@ _LONGEST_DETAIL = 200
 
 @dataclass(frozen=True)
 class Request:
-    """A file, an attachment or a text from memory that is to be parsed.
+    """A request to parse a file, an attachment or a text from memory.
 
     Attributes:
         path: as in `Document`.
@@ -74,7 +74,7 @@ class FileParts:
 
     Args:
         broken: the parts to leave out, with reason and detail.
-        report: called with the place of each part when it begins, and with that of the part around it when it ends.
+        report: called with the place of a part when it begins, and with the place of the part around it when it ends.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FileParts:
         """Parse the next part within the block.
 
         Raises:
-            ReadError: the part is to be left out.
+            ReadError: the part is one of those to leave out.
         """
         around = self._place
         place = (*around, self._begun[around])

@@ -135,7 +135,7 @@ class _ChildDied(Exception):
 
 
 class Reader:
-    """Child processes that parse files for one thread: one, unless a file is begun before the last one is finished."""
+    """Child processes that parse files for one thread. A second one starts only while a file is not read to its end."""
 
     def __init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])

@@ -103,7 +103,7 @@ def _openvino(model: KnownModel, precision: Precision) -> Engine:
 
 
 def _may_have_gpu() -> bool:
-    """Return False if this machine has no GPU or no PyTorch for certain; quick, because PyTorch is not loaded."""
+    """Return True unless this machine certainly has no GPU or no PyTorch. This is quick: PyTorch is not loaded."""
     if find_spec("torch") is None:
         return False
     if sys.platform == "darwin":

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Loaded = TypeVar("Loaded")
 
-# Cached models of each kind, because indexes may have different models.
-_KEPT = 3
+# Indexes may have different models.
+_CACHED_MODELS = 3
 _ALONE = threading.RLock()
 
 
@@ -44,7 +44,8 @@ def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
 
 def cached_models(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
     """Cache the last three results of a function; threads that ask for the same result wait for one call."""
-    cached, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
+    cached = lru_cache(maxsize=_CACHED_MODELS)(load)
+    lock = threading.RLock()
 
     @wraps(load)
     def loaded(*args: P.args, **options: P.kwargs) -> Loaded:
@@ -175,7 +176,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def loading(files: ModelFiles) -> Iterator[None]:
-    """Context manager that converts every error of the loading libraries to ModelError."""
+    """Convert every error of the loading libraries to ModelError, within a `with` block."""
     try:
         with quiet():
             yield

@@ -195,7 +195,7 @@ def _counts(index: Path) -> tuple[int, int]:
 
 
 def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
-    """Return what a check needs -> the command; "" if that needs folders that are gone, or nothing can be done."""
+    """Return the command for each need of a check; "" if its folders are gone, or if no command helps."""
     commands = {"repair": f"seewhy check --repair {index_option(index)}"}
     if has_contents(index / DATABASE):
         is_newer = is_of_later_format(legible_meta(index / DATABASE))

@@ -1,13 +1,13 @@
-"""Index documents from memory: an ID in place of a path, and a text in place of a file.
+"""Index documents from memory, which have an ID instead of a path and a text instead of a file.
 
     documents -> leave out unchanged ones -> cut -> encode -> store -> make segments
 
 One call is one transaction, which stays open while the model works. Other writers wait; readers do not, because the
 changes stay in SQLite's cache until the commit. A killed call leaves the index as it was.
 
-The index is the only copy of its documents, so it is treated as a database: nothing replaces it but `rebuild`, which
-writes the same documents to a new one; `exported` reads every format; an index of an earlier format is read through a
-copy, and converted before the first write.
+The index is the only copy of its documents, so it is treated as a database. Only `rebuild` replaces it, by a new one
+with the same documents. `exported` reads every format. An index of an earlier format is read through a copy, and
+converted before the first write.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def create(index: Path, encoder: Encoder) -> None:
 
 
 def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
-    """Store what an index of documents from memory needs before its first document; return how passages are cut."""
+    """Store the settings of a new index of documents from memory; return those for its passages."""
     settings = PassageSettings()
     fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
     with writer.transaction():
@@ -90,7 +90,7 @@ def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
 
 
 def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] | None = None) -> Report:
-    """Build an index of documents from memory again, from the documents it contains, of any earlier format.
+    """Rebuild an index of documents from memory, of any earlier format, from the documents it contains.
 
     Embeddings of the same model are taken over. The old index answers queries until the new one is complete; if some of
     its documents are damaged, it is kept as `index.db.old`.
@@ -178,11 +178,11 @@ def _build_again(
     notes = [f"damaged document {item}" for item in damaged]
     if legible_fingerprint(old) is None:
         notes.append(
-            f"the index did not say any more which model it was made with; it is now made with '{encoder.model}'. For "
-            f"another one, run: {rebuild_command(old.parent)} --model MODEL"
+            f"the model of the index could not be read, so the index now uses '{encoder.model}'. For another "
+            f"model, run: {rebuild_command(old.parent)} --model MODEL"
         )
     if annotators:
-        notes.append(f"tags and labels are not taken over: {', '.join(annotators)}. Make them again.")
+        notes.append(f"tags and labels are not taken over: {', '.join(annotators)}. Create them again.")
     return replace(report, folder=MEMORY, notes=(*report.notes, *notes)), bool(damaged)
 
 

@@ -30,7 +30,7 @@ from search.store.writer import FileUpdate, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
-_KEPT = (Outcome.TOUCHED, Outcome.UNCHANGED)
+_KEPT_OUTCOMES = (Outcome.TOUCHED, Outcome.UNCHANGED)
 COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 KEPT_WHEN_UNREADABLE = frozenset(
@@ -163,7 +163,7 @@ def batches_ahead(
 
 
 def prefetch(works: Iterable[FileUpdate], cutter: Cutter) -> Generator[list[FileUpdate], None, None]:
-    """Yield works in batches; another thread prepares each batch while the previous one is used."""
+    """Yield files in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
         following = thread.submit(next, batches, None)
@@ -222,7 +222,8 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
         changed=tuple(path for outcome, path in outcomes if outcome is Outcome.CHANGED),
         renamed=renamed,
         removed=tuple(path for path in plan.gone if path not in old_paths),
-        unchanged=plan.unchanged + sum(bool(work.records) and work.outcome in _KEPT for work in works),
+        unchanged=plan.unchanged
+        + sum(bool(work.records) and work.outcome in _KEPT_OUTCOMES for work in works),
         skipped=grouped((skip.path, skip.reason, skip.detail) for skip in skipped),
     )
 

@@ -293,7 +293,7 @@ def test_a_changed_value_is_no_traceback_and_check_finds_it(index: Index, run: R
         assert "'d0'" in out + run("query", DOCUMENTS[0].text, "-i", "mem")[2]
     code, _, err = run("upsert", "--index", "mem", "--rebuild")
     assert code == 0, err
-    assert ("did not say any more which model it was made with" in err) == name.startswith("fingerprint")
+    assert ("the model of the index could not be read" in err) == name.startswith("fingerprint")
     assert run("check", "-i", "mem")[0] == 0
     expected = {document.id for document in DOCUMENTS}
     assert {document.id for document in exported("mem")[0]} == expected
