@@ -1,9 +1,10 @@
 """Semantic search with explained scores.
 
-Where a query goes: index.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/sqlite.py.
-Where a file goes: indexing/update.py -> corpus/reader.py -> corpus/cut.py -> encoding/encoder.py -> store/writer.py.
-Where a score is explained: index.py -> explaining/explainer.py -> explaining/explanation.py.
-Where to start: index.py, the public `Index`; then ranking/rank.py. What users see is drawn in render/.
+Where a query goes: searcher.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/sqlite.py.
+Where a file goes: indexing/build.py -> indexing/update.py -> corpus/reader.py -> corpus/cut.py -> store/writer.py.
+Where a score is explained: explaining/explainer.py -> explaining/explanation.py -> records/explanations.py.
+What users see is drawn in render/; what they type is declared in records/options.py.
+Where to start: index.py, the public `Index`, a table of contents; searcher.py is what answers.
 
 Each folder is one stage, and imports only those before it:
 
@@ -15,6 +16,7 @@ Each folder is one stage, and imports only those before it:
     ranking/     question -> ranked hits
     explaining/  hit -> explanation of its score
     texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
+    searcher.py  an open index, and all that answers questions about it
     index.py     the public `Index`; indexes.py: `Indexes`, several indexes searched together
     evaluating/  judged queries -> metrics with intervals; its evaluation.py has the public `evaluate`
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML

@@ -4,54 +4,38 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from weakref import finalize
 
-import numpy as np
-
 from search.encoding import Encoder, Fingerprint
-from search.errors import IndexOutdated, SearchError
-from search.ranking.question import (
-    Example,
-    Query,
-)
-from search.ranking.selection import Selection
+from search.errors import SearchError
+from search.ranking.question import Example, Query
 from search.records.hits import Cluster, Hit, Hits
-from search.records.option_tools import Ranking, documented, split_options
+from search.records.option_tools import documented
 from search.records.options import (
     BuildOptions,
     EncoderOptions,
     EngineName,
     ExplainOptions,
-    FilterOptions,
-    LimitOptions,
     Pooling,
     QueryOptions,
     RankingOptions,
     RankOptions,
     SimilarOptions,
 )
-from search.searcher import Searcher, combined_filter
+from search.searcher import Searcher, combined_filter, encoder_from, take_encoder
 from search.store.contents import require_contents
-from search.store.database import read_meta
-from search.store.layout import (
-    DATABASE,
-    find_index,
-    find_index_path,
-    index_path_for,
-    index_path_of,
-    streamed,
-)
-from search.store.opening import is_trusted, opened, store_at
-from search.store.settings import Folders, Named, PassageSettings
+from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
+from search.store.opening import opened, store_at
+from search.store.settings import Folders, Named
 from search.store.sqlite import Store
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
@@ -61,16 +45,10 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation
     from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.options import SourceOptions
-    from search.records.reports import (
-        Changes,
-        CheckReport,
-        Progress,
-        Report,
-        Status,
-        Upserted,
-    )
+    from search.records.reports import Changes, CheckReport, Progress, Report, Status, Upserted
 
     AnyHit: TypeAlias = Hit | int | str | Path
+    OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 class Index:
@@ -130,7 +108,7 @@ class Index:
         offline: bool = False,
         engine: EngineName = "auto",
         workers: int | str | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: OnProgress | None = None,
         store: str | None = None,
         store_index: str | None = None,
         encoder: AnyEncoder | None = None,
@@ -172,39 +150,23 @@ class Index:
             OptionalDependency: Ray or Milvus is requested, but not installed.
             StoreUnavailable: the server does not respond; to resume, call `build` again.
         """
-        from search.encoding.workers import parse_workers, start_workers
+        from search.indexing.build import build
 
-        # Imports everything that writing needs and a query does not.
-        from search.indexing.build_settings import build_inputs, server_for
-        from search.indexing.update import update
-
-        workers = parse_workers(workers)
         folders = Folders.of(folder)
-        path = index_path_for(folders, index)
-        server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
-        rebuild = rebuild or bool(streamed(path) and not server)
-        chosen, source, settings = build_inputs(
+        index_path = index_path_for(folders, index)
+        built_with, report = build(
             folders,
-            path,
+            index_path,
+            encoder_from(encoder or take_encoder(options), encoder_name),
             options,
+            server={"store": store, "store_index": store_index},
             rebuild=rebuild,
             offline=offline,
             engine=engine,
-            encoder=_encoder_from(encoder or _model_object(options), encoder_name),
+            workers=workers,
+            progress=progress,
         )
-        with start_workers(workers, chosen, engine) as pool:
-            report = update(
-                folders.root,
-                path,
-                chosen,
-                settings=settings,
-                source=source,
-                rebuild=rebuild,
-                progress=progress,
-                workers=pool,
-                server=server,
-            )
-        return cls(Searcher(store_at(path), chosen, offline, engine), report)
+        return cls(Searcher(store_at(index_path), built_with, offline, engine), report)
 
     @classmethod
     @documented(EncoderOptions)
@@ -217,7 +179,7 @@ class Index:
         rebuild: bool = False,
         offline: bool = False,
         engine: EngineName = "auto",
-        progress: Callable[[Progress], None] | None = None,
+        progress: OnProgress | None = None,
         **options: Unpack[EncoderOptions],
     ) -> Index:
         """Create an empty index for documents from memory; `upsert` fills it.
@@ -249,29 +211,23 @@ class Index:
             IndexNotFound: with `rebuild`, there is no index.
             ModelError: the model cannot be found or used.
         """
-        from search.indexing import memory
-        from search.indexing.build_settings import build_inputs
+        from search.indexing.build import create
 
-        place = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
+        index_path = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
-            require_contents(place / DATABASE)
-        chosen, *_ = build_inputs(
-            Folders(),
-            place,
-            cast("BuildOptions", options),
-            rebuild=True,
+            require_contents(index_path / DATABASE)
+        created_with, report = create(
+            index_path,
+            encoder_from(encoder or take_encoder(options), encoder_name),
+            options,
+            rebuild=rebuild,
             offline=offline,
             engine=engine,
-            encoder=_encoder_from(encoder or _model_object(options), encoder_name),
+            progress=progress,
         )
-        report = None
-        if rebuild:
-            report = memory.rebuild(place, chosen, progress)
-        else:
-            memory.create(place, chosen)
-        index = cls(Searcher(Store(place), chosen, offline, engine), report)
+        index = cls(Searcher(Store(index_path), created_with, offline, engine), report)
         if not name:
-            index._deleted = finalize(index, rmtree, place, ignore_errors=True)
+            index._deleted = finalize(index, rmtree, index_path, ignore_errors=True)
         return index
 
     @classmethod
@@ -305,32 +261,9 @@ class Index:
             IndexOutdated: the index of a folder has another format, or a later version wrote the index.
             FingerprintMismatch: the index was built with another model or pooling.
         """
-        chosen: Encoder | None = None
-        try:
-            store = opened(source)
-        except IndexOutdated:
-            from search.indexing.memory import opened_earlier
-
-            store = opened_earlier(
-                find_index_path(source),
-                _encoder_from(encoder, encoder_name),
-                offline=offline,
-                engine=engine,
-            )
-        if encoder is not None:
-            chosen = _encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
-            mine = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
-            store.facts.fingerprint.require_equal(mine)
-        elif model or pooling:
-            chosen = Encoder.of(
-                store.facts.fingerprint,
-                model=model,
-                pooling=pooling,
-                offline=offline,
-                engine=engine,
-                trusted=is_trusted(store),
-            )
-        return cls(Searcher(store, chosen, offline, engine))
+        return cls(
+            Searcher.open(source, encoder, encoder_name, offline, engine, model=model, pooling=pooling)
+        )
 
     @classmethod
     def preview(
@@ -344,17 +277,12 @@ class Index:
             InputError: the folder does not exist.
             IndexDamaged: an index exists, but cannot be read.
         """
-        from search.indexing.build_settings import load_existing_meta, source_of
-        from search.indexing.plan import preview
+        from search.indexing.build import preview
 
         folders = Folders.of(folder)
-        path = index_path_for(folders, index)
-        meta, _ = load_existing_meta(path, False) or (None, None)
-        return preview(folders.root, path, source_of(meta, folders).changed(**options))
+        return preview(folders, index_path_for(folders, index), options)
 
-    def update(
-        self, *, workers: int | str | None = None, progress: Callable[[Progress], None] | None = None
-    ) -> Report:
+    def update(self, *, workers: int | str | None = None, progress: OnProgress | None = None) -> Report:
         """Update the index after changes in its folder, with the settings it was built with.
 
         Args:
@@ -366,28 +294,12 @@ class Index:
             StoreUnavailable: the server of its passages does not respond; to resume, call `update`
                 again.
         """
-        from search.encoding.workers import start_workers
-        from search.indexing.build_settings import server_for, source_of
-        from search.indexing.update import update
+        from search.indexing.build import build_again
 
-        place = self._searcher.local_folder
-        meta = read_meta(place / DATABASE)
-        folders = Folders.of(Folders.from_meta(meta))
-        with start_workers(workers, self.encoder, self._searcher.engine) as pool:
-            return update(
-                folders.root,
-                place,
-                self.encoder,
-                settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
-                source=source_of(meta, folders),
-                progress=progress,
-                workers=pool,
-                server=server_for(place, {"store": streamed(place).get("address")}),
-            )
+        searcher = self._searcher
+        return build_again(searcher.local_folder, searcher.encoder, searcher.engine, workers, progress)
 
-    def upsert(
-        self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
-    ) -> Upserted:
+    def upsert(self, documents: Documents, *, progress: OnProgress | None = None) -> Upserted:
         """Store documents from memory, replacing those with the same IDs; only new texts are encoded.
 
         One call is one transaction: all documents are stored, or none. Pass thousands of documents in
@@ -406,9 +318,7 @@ class Index:
 
         return upsert(self._searcher.memory_folder, self.encoder, documents, progress=progress)
 
-    def add(
-        self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
-    ) -> Upserted:
+    def add(self, documents: Documents, *, progress: OnProgress | None = None) -> Upserted:
         """Store new documents from memory, like `upsert`.
 
         Raises:
@@ -473,16 +383,10 @@ class Index:
             A report of each update that changed something. If an update fails (another process is writing, or the
             disk is full, say), the error; the watch continues.
         """
-        from search.indexing.watch import changes
+        from search.indexing.watch import watch
 
-        for _ in changes(self._searcher.store.facts.folders, self._searcher.local_folder, stop):
-            try:
-                report = self.update()
-            except (SearchError, OSError) as error:
-                yield error
-            else:
-                if not report.nothing_changed:
-                    yield report
+        folders, index_path = self._searcher.store.facts.folders, self._searcher.local_folder
+        return watch(self.update, folders, index_path, stop)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -574,12 +478,7 @@ class Index:
         Raises:
             IdMissing: the index has no passage with one of the IDs.
         """
-        with self._searcher.store.reading() as snapshot:
-            stored = snapshot.ids()
-            ids = stored if passages is None else np.array(passages, dtype=np.int64)
-            for id_ in np.setdiff1d(ids, stored):
-                snapshot.passage(int(id_))  # raises IdMissing
-            return ids, snapshot.embeddings(ids.tolist())
+        return self._searcher.embeddings(passages)
 
     @overload
     def explain(
@@ -587,7 +486,7 @@ class Index:
         query: Query,
         hit: Hit | int,
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> Explanation: ...
     @overload
@@ -596,7 +495,7 @@ class Index:
         query: Query,
         hit: Sequence[Hit | int],
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> list[Explanation]: ...
     def explain(
@@ -604,7 +503,7 @@ class Index:
         query: Query,
         hit: Hit | int | Sequence[Hit | int],
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> Explanation | list[Explanation]:
         """Explain the score of a passage for a query, token by token.
@@ -642,9 +541,7 @@ class Index:
             InputError: an empty query, an unknown passage ID, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._searcher.explainer(self._searcher.parse(query)[0], Ranking.of(**options)).contrast(
-            a, b
-        )
+        return self._searcher.contrast(query, a, b, **options)
 
     @documented(RankOptions)
     def why_not(
@@ -660,12 +557,7 @@ class Index:
         Raises:
             InputError: an empty query, a folder instead of a file, or an unknown ID or line.
         """
-        ranking_options, limit_options, filter_options = split_options(
-            options, RankingOptions, LimitOptions, FilterOptions
-        )
-        question, where = self._searcher.parse(query, **filter_options)
-        explainer = self._searcher.explainer(question, Ranking.of(**ranking_options))
-        return explainer.why_not(document, Selection.of(k, **limit_options), where)
+        return self._searcher.why_not(query, document, k, **options)
 
     @documented(SimilarOptions)
     def similar(
@@ -735,9 +627,7 @@ class Index:
         Raises:
             InputError: an invalid filter.
         """
-        ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
-        with self._searcher.store.reading() as snapshot:
-            return snapshot.facets(combined_filter(where=where), ids)
+        return self._searcher.facets(where, among)
 
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.
@@ -762,9 +652,7 @@ class Index:
 
         return passage_text(self._searcher.store, id_)
 
-    def check(
-        self, *, repair: bool = False, progress: Callable[[Progress], None] | None = None
-    ) -> CheckReport:
+    def check(self, *, repair: bool = False, progress: OnProgress | None = None) -> CheckReport:
         """Check that the index is intact and up to date; see `search.indexing.check`.
 
         Args:
@@ -806,26 +694,3 @@ class Index:
 def searcher_of(index: Index) -> Searcher:
     """Return what answers the questions about an index; the command and the server ask more than users do."""
     return index._searcher
-
-
-def _model_object(options: Any) -> AnyEncoder | None:
-    """Take an encoder that was passed as `model` out of the options; None if it is the name of a model."""
-    model = options.get("model")
-    return None if model is None or isinstance(model, str | Path) else options.pop("model")
-
-
-@overload
-def _encoder_from(
-    source: AnyEncoder, name: str | None = None, max_tokens: int | None = None
-) -> Encoder: ...
-@overload
-def _encoder_from(source: None, name: str | None = None) -> None: ...
-def _encoder_from(
-    source: AnyEncoder | None, name: str | None = None, max_tokens: int | None = None
-) -> Encoder | None:
-    """Convert the encoder that a caller passes; without one, the module for this is not imported."""
-    if source is None or isinstance(source, Encoder):
-        return source
-    from search.encoding.function import encoder_from
-
-    return encoder_from(source, name, max_tokens)

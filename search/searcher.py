@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import InputError, SearchError, quoted
+from search.errors import IndexOutdated, InputError, SearchError, quoted
 from search.ranking.question import (
     EncodedQuery,
     Example,
@@ -29,7 +31,7 @@ from search.ranking.question import (
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits
-from search.records.option_tools import Ranking, documented, split_options
+from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
     AttributionOptions,
     CandidateOptions,
@@ -37,34 +39,42 @@ from search.records.options import (
     ExplainOptions,
     FilterOptions,
     Gradients,
+    LimitOptions,
     MatrixOptions,
+    Pooling,
     QueryOptions,
     RankingOptions,
+    RankOptions,
     RerankOptions,
     SelectionOptions,
     SimilarOptions,
 )
 from search.store.earlier_format import EarlierFormatStore
 from search.store.freshness import with_file_status
-from search.store.layout import is_index, needs_local_index
-from search.store.opening import is_trusted
+from search.store.layout import find_index_path, is_index, needs_local_index
+from search.store.opening import is_trusted, opened
 from search.store.sqlite import Store
 from search.store.terms import unquoted
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
+    from search.encoding.function import AnyEncoder
     from search.explaining.explainer import Explainer
     from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
+    from search.records.comparisons import Contrast, WhyNot
+    from search.records.contents import Facet
     from search.records.document_map import DocumentMap
     from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.reports import Progress
     from search.records.tokens import Layer
     from search.store.conditions import Where
+
+    AnyHit: TypeAlias = Hit | int | str | Path
 
 
 class Searcher:
@@ -93,6 +103,46 @@ class Searcher:
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._map: tuple[int, DocumentMap] | None = None  # of a generation
         self._lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        source: str | Path | None,
+        encoder: AnyEncoder | None,
+        encoder_name: str | None,
+        offline: bool,
+        engine: EngineName,
+        *,
+        model: str | None,
+        pooling: Pooling | None,
+    ) -> Searcher:
+        """Open an index for reading; see `Index.open`."""
+        chosen: Encoder | None = None
+        try:
+            store = opened(source)
+        except IndexOutdated:
+            from search.indexing.memory import opened_earlier
+
+            store = opened_earlier(
+                find_index_path(source),
+                encoder_from(encoder, encoder_name),
+                offline=offline,
+                engine=engine,
+            )
+        if encoder is not None:
+            chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
+            given = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
+            store.facts.fingerprint.require_equal(given)
+        elif model or pooling:
+            chosen = Encoder.of(
+                store.facts.fingerprint,
+                model=model,
+                pooling=pooling,
+                offline=offline,
+                engine=engine,
+                trusted=is_trusted(store),
+            )
+        return cls(store, chosen, offline, engine)
 
     @property
     def encoder(self) -> Encoder:
@@ -194,8 +244,7 @@ class Searcher:
 
     def query_many(self, texts: Sequence[str], k: int, **options: Unpack[QueryOptions]) -> list[Hits]:
         """Return a list of hits for each of several queries; see `Index.query_many`."""
-        (ranking_options,) = split_options(dict(options), RerankOptions)[:1]
-        ranking = Ranking.of(**ranking_options)
+        ranking = Ranking.of(**select_options(options, RerankOptions))
         if options.get("explain") or ranking.rerank or not ranking.weight:
             return [self.query(text, k, **options) for text in texts]
         questions = [unquoted(str(self.parse(text)[0])) for text in texts]
@@ -243,6 +292,38 @@ class Searcher:
             query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
             return self.explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
+
+    def embeddings(
+        self, passages: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return passage IDs and their embeddings; see `Index.embeddings`."""
+        with self.store.reading() as snapshot:
+            stored = snapshot.ids()
+            ids = stored if passages is None else np.array(passages, dtype=np.int64)
+            for id_ in np.setdiff1d(ids, stored):
+                snapshot.passage(int(id_))  # raises IdMissing
+            return ids, snapshot.embeddings(ids.tolist())
+
+    def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
+        """Compare the scores of two passages for a query; see `Index.contrast`."""
+        return self.explainer(self.parse(query)[0], Ranking.of(**options)).contrast(a, b)
+
+    def why_not(
+        self, query: Query, document: str | Path | int, k: int, **options: Unpack[RankOptions]
+    ) -> WhyNot:
+        """Return the rank of a document and why it is not among the hits; see `Index.why_not`."""
+        ranking_options, limit_options, filter_options = split_options(
+            options, RankingOptions, LimitOptions, FilterOptions
+        )
+        question, where = self.parse(query, **filter_options)
+        explainer = self.explainer(question, Ranking.of(**ranking_options))
+        return explainer.why_not(document, Selection.of(k, **limit_options), where)
+
+    def facets(self, where: str | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
+        """Return the fields that can narrow a search; see `Index.facets`."""
+        ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
+        with self.store.reading() as snapshot:
+            return snapshot.facets(combined_filter(where=where), ids)
 
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
         """Score any passage for a query. The hit has rank 0, because other passages are not ranked.
@@ -443,3 +524,26 @@ def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
     from search.ranking.where import combined
 
     return combined(**filters)
+
+
+def take_encoder(options: Any) -> AnyEncoder | None:
+    """Take an encoder that was passed as `model` out of the options; None if it is the name of a model."""
+    model = options.get("model")
+    return None if model is None or isinstance(model, str | Path) else options.pop("model")
+
+
+@overload
+def encoder_from(
+    source: AnyEncoder, name: str | None = None, max_tokens: int | None = None
+) -> Encoder: ...
+@overload
+def encoder_from(source: None, name: str | None = None) -> None: ...
+def encoder_from(
+    source: AnyEncoder | None, name: str | None = None, max_tokens: int | None = None
+) -> Encoder | None:
+    """Convert the encoder that a caller passes; without one, the module for this is not imported."""
+    if source is None or isinstance(source, Encoder):
+        return source
+    from search.encoding import function
+
+    return function.encoder_from(source, name, max_tokens)

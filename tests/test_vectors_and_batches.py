@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search import Index, InputError, SearchError
+from search import Encoder, Index, InputError, SearchError
 
 
 @pytest.fixture
@@ -66,6 +66,15 @@ def test_many_queries_are_as_each_alone(index: Index) -> None:
     assert index.query_many([]) == []
     with pytest.raises(InputError, match="empty"):
         index.query_many(["door", " "])
+
+
+def test_many_queries_by_keywords_load_no_model(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise AssertionError("the model was loaded")
+
+    monkeypatch.setattr(Encoder, "of", fails)
+    opened = Index.open(index.name)
+    assert [len(hits) for hits in opened.query_many(["door", "key"], 1, mode="lexical")] == [1, 1]
 
 
 def test_records_are_plain_json_types(index: Index) -> None:

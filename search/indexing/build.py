@@ -1,0 +1,116 @@
+"""Build, update, preview and create an index, from the arguments that users give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from search.encoding import Encoder
+from search.encoding.workers import parse_workers, start_workers
+from search.indexing import memory
+from search.indexing.build_settings import build_inputs, load_existing_meta, server_for, source_of
+from search.indexing.plan import preview as preview_plan
+from search.indexing.update import update
+from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
+from search.store.database import read_meta
+from search.store.layout import DATABASE, streamed
+from search.store.settings import Folders, PassageSettings
+
+if TYPE_CHECKING:
+    from search.records.reports import Changes, Progress, Report
+
+
+def build(
+    folders: Folders,
+    index_path: Path,
+    encoder: Encoder | None,
+    options: BuildOptions,
+    *,
+    server: StoreOptions,
+    rebuild: bool,
+    offline: bool,
+    engine: EngineName,
+    workers: int | str | None,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[Encoder, Report]:
+    """Index folders, or update their index; see `Index.build`.
+
+    Args:
+        encoder: the encoder; None loads a model by the options.
+        server: where the passages are stored.
+    """
+    count = parse_workers(workers)
+    target = server_for(index_path, server, rebuild=rebuild)
+    rebuild = rebuild or bool(streamed(index_path) and not target)
+    chosen, source, settings = build_inputs(
+        folders, index_path, options, rebuild=rebuild, offline=offline, engine=engine, encoder=encoder
+    )
+    with start_workers(count, chosen, engine) as pool:
+        report = update(
+            folders.root,
+            index_path,
+            chosen,
+            settings=settings,
+            source=source,
+            rebuild=rebuild,
+            progress=progress,
+            workers=pool,
+            server=target,
+        )
+    return chosen, report
+
+
+def build_again(
+    index_path: Path,
+    encoder: Encoder,
+    engine: EngineName,
+    workers: int | str | None,
+    progress: Callable[[Progress], None] | None,
+) -> Report:
+    """Update an index with the settings it was built with; see `Index.update`."""
+    meta = read_meta(index_path / DATABASE)
+    folders = Folders.of(Folders.from_meta(meta))
+    with start_workers(workers, encoder, engine) as pool:
+        return update(
+            folders.root,
+            index_path,
+            encoder,
+            settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
+            source=source_of(meta, folders),
+            progress=progress,
+            workers=pool,
+            server=server_for(index_path, {"store": streamed(index_path).get("address")}),
+        )
+
+
+def preview(folders: Folders, index_path: Path, options: SourceOptions) -> Changes:
+    """Preview what `build` would do with each file; see `Index.preview`."""
+    meta, _ = load_existing_meta(index_path, False) or (None, None)
+    return preview_plan(folders.root, index_path, source_of(meta, folders).changed(**options))
+
+
+def create(
+    index_path: Path,
+    encoder: Encoder | None,
+    options: EncoderOptions,
+    *,
+    rebuild: bool,
+    offline: bool,
+    engine: EngineName,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[Encoder, Report | None]:
+    """Create an index for documents from memory, or build it again from its documents; see `Index.create`."""
+    chosen, *_ = build_inputs(
+        Folders(),
+        index_path,
+        cast("BuildOptions", options),
+        rebuild=True,
+        offline=offline,
+        engine=engine,
+        encoder=encoder,
+    )
+    if rebuild:
+        return chosen, memory.rebuild(index_path, chosen, progress)
+    memory.create(index_path, chosen)
+    return chosen, None
