@@ -205,9 +205,9 @@ def postings(connection: Connection, index: Path) -> Iterator[str]:
         return
     for segment in read_segments(connection):
         try:
-            blocks.append(segment.open_words(index))
+            blocks.append(segment.open_postings(index))
         except IndexDamaged:
-            yield segment.words
+            yield segment.postings_path
             return
     if sum(map(len, blocks)) - len(tombstones(connection)) != one_meta(connection, "passages"):
         yield "the postings do not cover all passages"
@@ -219,7 +219,7 @@ def vectors(connection: Connection, index: Path) -> Iterator[str]:
         try:
             segment.open_codes(index, dimension)
         except IndexDamaged:
-            yield segment.faiss
+            yield segment.codes_path
 
 
 def stray_files(connection: Connection, index: Path) -> Iterator[str]:

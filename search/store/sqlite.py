@@ -50,7 +50,7 @@ from search.store.settings import IndexMeta
 from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, words
 from search.store.token_vectors import token_vectors_of
-from search.store.vectors import best, cosines_of, embeddings
+from search.store.vectors import cosines_of, embeddings, nearest_rows
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -209,7 +209,7 @@ class Store:
                     self._codes[segment.file] = segment.open_codes(self.files, dimension)
                 except IndexDamaged:
                     self.problem = (
-                        f"the file '{segment.faiss}' is damaged or missing, so queries are slower "
+                        f"the file '{segment.codes_path}' is damaged or missing, so queries are slower "
                         f"but still exact. {IndexDamaged.REPAIR}"
                     )
                     return None
@@ -218,7 +218,7 @@ class Store:
     def block(self, segment: Segment) -> PostingsBlock:
         """Open the postings of a segment."""
         if segment.file not in self._blocks:
-            self._blocks[segment.file] = segment.open_words(self.files)
+            self._blocks[segment.file] = segment.open_postings(self.files)
         return self._blocks[segment.file]
 
     def keep(self, state: State) -> None:
@@ -302,7 +302,7 @@ class Snapshot(SnapshotReader):
             newer = embeddings(self.connection, len(query), among=left)
         cosines: dict[int, float] = {}
         for ids, vectors in newer:
-            cosines.update(best(ids, vectors, query, k))
+            cosines.update(nearest_rows(ids, vectors, query, k))
         return nearest_of(self.connection, list((views or {}).values()), query, k, cosines)
 
     def cosines(
