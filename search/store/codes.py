@@ -136,8 +136,8 @@ def checksum(content: bytes | mmap.mmap) -> int:
     """Return a fast checksum for a file: one CRC-32 over the sums of 509 columns and the remaining bytes.
 
     Column c sums the file's 8-byte numbers c, c + 509, c + 1018, ... modulo 2**64. This is four times as fast as the
-    CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum. So do swapped disk pages, because 509
-    is a prime.
+    CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum, and swapped disk pages do, too:
+    509 is a prime.
     """
     rows = len(content) // (8 * _CHECKSUM_COLUMNS)
     numbers = np.frombuffer(content, dtype="<u8", count=rows * _CHECKSUM_COLUMNS).reshape(
