@@ -36,7 +36,7 @@ from search.store.settings import Folders
 from search.store.vectors import is_embedding, vector_of
 
 _LARGEST_ID = 2**62
-# SQLite's message may quote what is damaged, which may be no UTF-8.
+# SQLite's message may contain undecodable bytes of the damaged page.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 

@@ -64,10 +64,8 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except (
-        sqlite3.DatabaseError,
-        UnicodeDecodeError,
-    ) as error:  # SQLite's message may quote what is damaged
+    # The message may contain undecodable bytes of the damaged page.
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         connection.close()
         if not isinstance(error, sqlite3.OperationalError):
             raise _of_sqlite(database, error) from None
@@ -86,7 +84,9 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
     with translated(database):
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
-        except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
+        except (
+            UnicodeDecodeError
+        ) as error:  # the message may contain undecodable bytes of the damaged page
             raise _of_sqlite(database, error) from None
         # Like FULL, and also syncs the folder after the journal was deleted.
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -121,10 +121,10 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """Return the key-value pairs that describe an index, within an open transaction; errors as for `read_meta`."""
     if not has_tables(connection):
         raise unfilled(database)
-    return whole(all_meta(connection), database)
+    return require_readable(all_meta(connection), database)
 
 
-def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
+def require_readable(meta: dict[str, Any], database: Path) -> dict[str, Any]:
     """Return `meta` unchanged if this program can read the index; otherwise raise like `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
