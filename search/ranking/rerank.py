@@ -118,7 +118,7 @@ class LateInteraction:
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
         """Return the weights of the query tokens that are not left out; they sum to 1."""
-        words = snapshot.words(self._query.text)
+        words = snapshot.tokenize(self._query.text)
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
         weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]

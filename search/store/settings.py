@@ -139,7 +139,8 @@ class Folders:
         """The folders in a message: "the folder" or "the folders" with their paths."""
         if self.memory:
             return str(self)
-        return f"the folder{'s' * bool(self.names)} {as_text(self.paths)}"
+        noun = "folders" if self.names else "folder"
+        return f"the {noun} {as_text(self.paths)}"
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.paths)) or MEMORY

@@ -47,7 +47,7 @@ from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
 from search.store.status import status_of
-from search.store.terms import IndexTerm, Stemmer, words
+from search.store.terms import IndexTerm, Stemmer, word_spans
 from search.store.token_vectors import token_vectors_of
 from search.store.vectors import cosines_of, embeddings, nearest_rows
 
@@ -395,9 +395,9 @@ class Snapshot(SnapshotReader):
         """Return the words and phrases of a query, without duplicates."""
         return self._store.stemmer.terms(query)
 
-    def words(self, text: str) -> list[IndexTerm]:
+    def tokenize(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""
-        return self._store.stemmer.at(text, words(text))
+        return self._store.stemmer.at(text, word_spans(text))
 
     def counts(self, terms: Terms) -> list[int]:
         """Return the number of passages with each term."""

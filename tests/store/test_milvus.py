@@ -418,7 +418,7 @@ def test_an_index_of_somebody_else_sends_nothing(
 
 def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None:
     methods = {name for kind in Snapshot.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
-    assert methods - vars(MilvusSnapshot).keys() == {"terms", "words"}
+    assert methods - vars(MilvusSnapshot).keys() == {"terms", "tokenize"}
 
 
 def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(both: tuple[Index, Index]) -> None:
