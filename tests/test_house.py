@@ -10,7 +10,7 @@ import search
 
 ROOT = Path(search.__file__).parent
 
-# Each may import those before it; the public names at the top import what they show when they are first used.
+# Each may import those before it. `search/__init__` imports lazily.
 ORDER = (
     "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
     "bert", "annotating", "texts", "index", "indexes", "evaluating", "training", "render", "serving", "cli",

@@ -99,7 +99,7 @@ class Question:
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
             raise InputError("a weight of the query is not a finite number. Use a number such as 0.5.")
         # Word offsets refer to `words_of`, so the texts with a positive weight come first.
-        return cls(tuple(sorted(weighted, key=lambda part: part[1] <= 0)), tuple(examples))
+        return cls(tuple(sorted(weighted, key=lambda text: text[1] <= 0)), tuple(examples))
 
     @property
     def words_of(self) -> str:
@@ -170,7 +170,7 @@ def as_question(query: Query) -> str | Question:
     if not isinstance(query, Question):
         query = list(query)
         if not all(
-            isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query
+            isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) for entry in query
         ):
             raise InputError(
                 'a query is a text, a list of texts with weights such as [("keys", 1), '

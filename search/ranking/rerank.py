@@ -70,7 +70,7 @@ class LateInteraction:
         self._kept = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read from the index what `rerank` needs, because `rerank` runs the model after the snapshot is closed."""
+        """Read what `rerank` needs; the model runs after the snapshot is closed."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
@@ -123,12 +123,10 @@ class LateInteraction:
         counts = zip(words, snapshot.counts(words), strict=True)
         weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]
         weights = np.full(len(self._kept), _MIN_TOKEN_WEIGHT)
-        for place, i in enumerate(self._kept):
-            at = self._query.tokens[i].start
-            value = next(
-                (value for start, end, value in weighted if start <= at < end), _MIN_TOKEN_WEIGHT
-            )
-            weights[place] = max(_MIN_TOKEN_WEIGHT, value)
+        for row, position in enumerate(self._kept):
+            offset = self._query.tokens[position].start
+            covering = (value for start, end, value in weighted if start <= offset < end)
+            weights[row] = max(_MIN_TOKEN_WEIGHT, next(covering, _MIN_TOKEN_WEIGHT))
         return weights / weights.sum() if len(weights) else weights
 
 

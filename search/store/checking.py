@@ -59,7 +59,7 @@ _JSON = {
     "annotators": ("made_with", "fields"),
     "annotations": ('"values"', "spans"),
 }
-_MOST = 20  # problems of one kind that are listed
+_MAX_PROBLEMS = 20  # of one kind that are listed
 # Errors that say nothing about the files of the index.
 _NO_DAMAGE = (AccessDenied, IndexLocked, ModelError, StorageFull)
 
@@ -117,7 +117,7 @@ def is_empty(index: Path) -> bool:
 
 
 def database(connection: Connection, index: Path) -> Iterator[str]:
-    for (message,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
+    for (message,) in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})"):
         if message != "ok":
             yield message
     meta = meta_of(connection, index / DATABASE)
@@ -126,7 +126,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != meta["passages"]:
             yield f"table {table} has {count:,} rows instead of {meta['passages']:,}"
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MOST):
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MAX_PROBLEMS):
         yield f"row {row} of table {table} belongs to no row of table {parent}"
 
 

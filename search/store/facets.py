@@ -194,7 +194,7 @@ def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) ->
 
 def _name_in_filter(name: str) -> str:
     """Spell a field of metadata or annotations in a filter; it is prefixed if a built-in field has the same name."""
-    return ".".join(field_in_filter(part) for part in _qualified(name).split("."))
+    return ".".join(field_in_filter(key) for key in _qualified(name).split("."))
 
 
 def _qualified(name: str) -> str:

@@ -146,7 +146,7 @@ OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
 """Columns of a row that `MilvusRow.of` reads."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
-_LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its hash
+_MAX_STEM_LENGTH = 100  # characters of a stem; a longer one is replaced by its hash
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,12 @@ class MilvusRow:
 
 def key_of(stem: str) -> str:
     """Spell a stem in ASCII letters and digits, which no tokenizer splits or changes."""
-    if stem.isascii() and stem.isalnum() and len(stem) <= _LONGEST_KEPT:
+    if stem.isascii() and stem.isalnum() and len(stem) <= _MAX_STEM_LENGTH:
         return stem
-    written = stem.encode("utf-8", "surrogatepass")
-    return f"x{written.hex() if len(written) <= _LONGEST_KEPT else hashlib.sha256(written).hexdigest()}"
+    content = stem.encode("utf-8", "surrogatepass")
+    if len(content) <= _MAX_STEM_LENGTH:
+        return f"x{content.hex()}"
+    return f"x{hashlib.sha256(content).hexdigest()}"
 
 
 def rows_of(
