@@ -66,7 +66,7 @@ from search.store.layout import (
     streamed,
 )
 from search.store.opening import is_trusted, opened, store_at
-from search.store.settings import Folders, Named, PassageSettings
+from search.store.settings import FolderPaths, Folders, PassageSettings
 from search.store.sqlite import Store
 from search.store.terms import unquoted
 
@@ -163,7 +163,7 @@ class Index:
     @documented(BuildOptions)
     def build(
         cls,
-        folder: Named | Folders,
+        folder: FolderPaths | Folders,
         *,
         index: str | None = None,
         rebuild: bool = False,
@@ -373,7 +373,7 @@ class Index:
 
     @classmethod
     def preview(
-        cls, folder: Named | Folders, *, index: str | None = None, **options: Unpack[SourceOptions]
+        cls, folder: FolderPaths | Folders, *, index: str | None = None, **options: Unpack[SourceOptions]
     ) -> Changes:
         """Preview what `build` would do with each file, given the same arguments; nothing is written.
 
@@ -1169,7 +1169,7 @@ class Index:
             self._store = Store(self.path)  # opens the new files
         return report
 
-    def move(self, folder: Named) -> None:
+    def move(self, folder: FolderPaths) -> None:
         """Point the index to the new path of its folder after a rename or move; see `search.indexing.update`.
 
         Raises:

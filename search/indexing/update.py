@@ -58,8 +58,8 @@ from search.store.layout import index_path_for, is_index, require_usable_path, s
 from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
-from search.store.segments import named_files
-from search.store.settings import Folders, Named, PassageSettings, Source, as_text, fingerprint_of
+from search.store.segments import segment_files
+from search.store.settings import FolderPaths, Folders, PassageSettings, Source, as_text, fingerprint_of
 from search.store.writer import writing
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def update(
                     )
                     report = replace(report, notes=(*report.notes, note))
             with reading(index / DATABASE) as connection:
-                named = named_files(connection)
+                named = segment_files(connection)
             delete_leftovers(index, named)
     except InputError:
         if not existed:
@@ -148,7 +148,7 @@ def _sweep(index: Path) -> None:
     """Delete what an interrupted run left behind, to free disk space before this run."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
-            delete_leftovers(index, named_files(connection))
+            delete_leftovers(index, segment_files(connection))
 
 
 _TOGETHER_MS = 300  # changes that follow each other so quickly count as one
@@ -311,7 +311,7 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
 _LEAST = 0.5
 
 
-def move(index: Path, named: Named) -> Path:
+def move(index: Path, named: FolderPaths) -> Path:
     """Point an index to the new path of its folder after a rename or move. Nothing is encoded.
 
     Args:

@@ -58,7 +58,7 @@ def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _groups(names: list[str], kinds: list[str]) -> tuple[Literal["folder", "kind"], list[str]]:
-    """Return what documents are grouped by, and the group of each: its folder below the folder of all, or its kind."""
+    """Return the criterion, and the group of each document: its folder below the common folder, or its kind."""
     around = commonpath([name.rpartition("/")[0] for name in names])
     inner = [name.removeprefix(around).lstrip("/") for name in names]
     groups = [name.partition("/")[0] if "/" in name else "" for name in inner]

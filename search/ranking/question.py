@@ -1,4 +1,4 @@
-"""Queries: the syntax of a query text; and queries of several parts: weighted texts, and examples of wanted hits.
+"""Queries: the syntax of a query text, and queries of several parts, which are weighted texts and examples.
 
 In a query of one text, quotes, minus signs and fields have a meaning:
 

@@ -152,8 +152,7 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 def has_contents(database: Path) -> bool | None:
     """Return True if a database contains documents from memory, of which it is the only copy.
 
-    Any format, and a database whose other tables are damaged, can be asked. None: it cannot be known, because the file
-    is not readable as a database.
+    Works for any format, and if other tables are damaged. None: unknown, because the file cannot be read as a database.
     """
     if not database.is_file():
         return False
@@ -190,7 +189,7 @@ def is_of_later_format(meta: dict[str, Any]) -> bool:
 
 
 def _advice(meta: dict[str, Any], database: Path) -> str:
-    """Return what to do about an index of another format; documents from memory are in no folder to read again."""
+    """Return the advice for an index of another format; documents from memory cannot be read again from a folder."""
     index = database.parent
     is_newer = is_of_later_format(meta)
     if has_contents(database):
@@ -242,7 +241,7 @@ def as_json(value: Any) -> str:
 
 
 def legible_meta(database: Path) -> dict[str, Any]:
-    """Return the values of table `meta` that can be read, of an index that is about to be rebuilt, of any format."""
+    """Return the readable values of table `meta`, for an index of any format that is about to be rebuilt."""
     meta: dict[str, Any] = {}
     with (
         suppress(SearchError, sqlite3.DatabaseError, UnicodeDecodeError),
@@ -348,7 +347,7 @@ def as_search_error(error: Exception, database: Path) -> Exception:
 
 
 def _of_sqlite(database: Path, error: Exception) -> SearchError:
-    """Return the error for one of SQLite: the system refuses, another process holds a lock, or the file is damaged."""
+    """Convert an error of SQLite: the system refuses, another process holds a lock, or the file is damaged."""
     kind, message = getattr(error, "sqlite_errorname", ""), str(error)  # no name in Python 3.10
     if "disk is full" in message or kind in _NOT_WRITTEN:
         return StorageFull(database, message)

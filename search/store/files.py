@@ -91,14 +91,14 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
 
 
 def damaged(path: Path) -> IndexDamaged:
-    """Error for a damaged or missing file of a segment."""
+    """Return the error for a damaged or missing file of a segment."""
     return IndexDamaged(
         f"the index file '{VECTORS}/{path.name}' is damaged or missing. {IndexDamaged.REPAIR}"
     )
 
 
 def refused(error: OSError, index: Path) -> Exception:
-    """Return the error of this package for a refusal of the system to read or write a file of an index.
+    """Convert an error of the operating system about a file of an index to one of this package.
 
     Returns:
         AccessDenied, or StorageFull; any other error unchanged, also one about a file outside the index.

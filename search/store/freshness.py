@@ -51,7 +51,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with the status of their files, and with current line numbers if a text moved in a changed file."""
+    """Return hits with the current status of their files; if a text moved in a changed file, with its current lines."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:

@@ -124,7 +124,7 @@ def read_segments(connection: sqlite3.Connection) -> list[Segment]:
     return [Segment(*row) for row in connection.execute(SELECT_SEGMENTS)]
 
 
-def named_files(connection: sqlite3.Connection) -> set[str]:
+def segment_files(connection: sqlite3.Connection) -> set[str]:
     """Return the paths of all segment files that index.db names, relative to the index."""
     return {
         name
@@ -164,7 +164,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 
 def tail_is_intact(connection: sqlite3.Connection, blocks: Sequence[PostingsBlock]) -> bool:
-    """Return True if the blocks of table `words` are those that the texts of their passages give.
+    """Return True if the blocks of table `words` match the texts of their passages.
 
     Raises:
         IndexDamaged: a block, or the markup of a passage, cannot be read.

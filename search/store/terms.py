@@ -1,4 +1,4 @@
-"""Preparation of texts for FTS5, and the words of a query.
+"""Words of texts and queries, as FTS5 tokenizes and stems them.
 
 FTS5's tokenizer `unicode61` makes every run of letters and digits a token, so `snake_case` and `path/like.this` become
 several words. Three things are added here, for passages and queries alike: variants of a letter are unified (NFKC); the
