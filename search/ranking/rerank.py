@@ -67,7 +67,7 @@ class LateInteraction:
     def __init__(self, encoder: Encoder, query: TokenVectors) -> None:
         self._encoder, self._query = encoder, query
         self._rows = unit_rows(query)
-        self._kept = stored_positions(query.tokens)
+        self._positions = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
         """Read what `rerank` needs; the model runs after the snapshot is closed."""
@@ -109,11 +109,11 @@ class LateInteraction:
     def _max_sim(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> MaxSim:
         n = len(self._query.tokens)
         addends, best = np.zeros(n), np.zeros(n, dtype=np.int64)
-        if len(self._kept) and len(passage):
+        if len(self._positions) and len(passage):
             cosines = self._rows @ passage.T
             partner = cosines.argmax(axis=1)
-            best[self._kept] = partner
-            addends[self._kept] = weights * cosines[np.arange(len(partner)), partner]
+            best[self._positions] = partner
+            addends[self._positions] = weights * cosines[np.arange(len(partner)), partner]
         return MaxSim(float(addends.sum()), addends, best)
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
@@ -122,8 +122,8 @@ class LateInteraction:
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
         weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]
-        weights = np.full(len(self._kept), _MIN_TOKEN_WEIGHT)
-        for row, position in enumerate(self._kept):
+        weights = np.full(len(self._positions), _MIN_TOKEN_WEIGHT)
+        for row, position in enumerate(self._positions):
             offset = self._query.tokens[position].start
             covering = (value for start, end, value in weighted if start <= offset < end)
             weights[row] = max(_MIN_TOKEN_WEIGHT, next(covering, _MIN_TOKEN_WEIGHT))

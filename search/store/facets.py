@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice, pairwise, starmap
+from itertools import chain, islice, pairwise
 from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -130,7 +130,9 @@ class _Values:
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
         ranges = self._ranges(clause)
         if ranges:
-            return Facet(_qualified(self.name), self.documents, tuple(starmap(FacetValue, ranges)), 0)
+            return Facet(
+                _qualified(self.name), self.documents, tuple(FacetValue(*values) for values in ranges), 0
+            )
         facet = _facet(_qualified(self.name), self.documents, values)
         return facet if facet and facet.values[0].documents > 1 else None
 
