@@ -43,7 +43,7 @@ from search.records.documents import Document
 from search.records.options import WEIGHT
 from search.statistics import mean_of
 from search.store.bm25 import KeywordIndex, KeywordScores, discriminative
-from search.store.postings import PostingsBlock, written
+from search.store.postings import PostingsBlock, build_block
 from search.store.terms import Stemmer, indexable
 
 K = 10
@@ -241,7 +241,7 @@ def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
         (number, indexable(context, text)) for number, (context, text) in enumerate(texts_of, start=1)
     ]
     chunks = [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
-    blocks = [PostingsBlock(written(stemmer, chunk)) for chunk in chunks]
+    blocks = [PostingsBlock(build_block(stemmer, chunk)) for chunk in chunks]
     keywords, every = KeywordIndex(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
 
     def scores(query: Query) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ from search.searcher import Searcher, combined_filter, encoder_from, take_encode
 from search.store.contents import require_contents
 from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
 from search.store.opening import opened, store_at
-from search.store.settings import Folders, Named
+from search.store.settings import FolderPaths, Folders
 from search.store.sqlite import Store
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Index:
     @documented(BuildOptions)
     def build(
         cls,
-        folder: Named | Folders,
+        folder: FolderPaths | Folders,
         *,
         index: str | None = None,
         rebuild: bool = False,
@@ -267,7 +267,7 @@ class Index:
 
     @classmethod
     def preview(
-        cls, folder: Named | Folders, *, index: str | None = None, **options: Unpack[SourceOptions]
+        cls, folder: FolderPaths | Folders, *, index: str | None = None, **options: Unpack[SourceOptions]
     ) -> Changes:
         """Preview what `build` would do with each file, given the same arguments; nothing is written.
 
@@ -670,7 +670,7 @@ class Index:
             self._searcher.store = Store(self.path)  # opens the new files
         return report
 
-    def move(self, folder: Named) -> None:
+    def move(self, folder: FolderPaths) -> None:
         """Point the index to the new path of its folder after a rename or move; see `search.indexing.move`.
 
         Raises:

@@ -121,9 +121,9 @@ class Indexes:
 
         Each index is searched with the same options, and all hits are ranked by score. An index that lacks a field of
         the filter is skipped with a note; if all lack it, FieldMissing is raised. The verdict is the one with the
-        highest probability, or None if the index of the best hit has none. `rank_before` is None, because it is a rank
-        within one index. Each index ignores the words of `without` that are keywords in it, see `Hit.ranking`;
-        WordMissing is raised for a word that is a keyword in no index.
+        highest probability, or None if the index of the best hit has none. `rank_before` is None: ranks of different
+        indexes are not comparable. A word of `without` is ignored where it is a keyword; WordMissing is raised for a
+        word that is a keyword in no index.
 
         Raises:
             FingerprintMismatch: two of the indexes have different models or settings.

@@ -28,7 +28,7 @@ from search.ranking.question import (
     parse_query,
     query_fits,
 )
-from search.ranking.rank import listed, ranked, scored
+from search.ranking.rank import rank_passages, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits
 from search.records.option_tools import Ranking, documented, select_options, split_options
@@ -264,7 +264,7 @@ class Searcher:
         with self.store.reading() as snapshot:
             query, ids = similar_to(snapshot, example)
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
-            hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
+            hits = rank_passages(snapshot, query, Ranking.of(mode="dense"), selection, among)
         hits = with_file_status(selection.ordered(hits))
         # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.records.memory_document import DamagedDocument, Document
     from search.records.reports import Report
-    from search.store.settings import Folders, Named
+    from search.store.settings import FolderPaths, Folders
 
 
 def index(
@@ -75,7 +75,7 @@ def index(
     from search.store.layout import index_path_for, is_index
     from search.store.settings import Folders
 
-    named: Named | Folders = folder or folders_of_index(index)
+    named: FolderPaths | Folders = folder or folders_of_index(index)
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("--dry-run cannot be combined with --rebuild or --watch.")

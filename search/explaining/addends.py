@@ -67,10 +67,10 @@ class AddendFinder:
         self._query = query
         self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
-    def look_up(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
+    def fetch(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
         """Read the data of each hit from the index."""
         fusions: dict[Ranking, Fusion] = {}
-        return [self._look_up(snapshot, hit, fusions) for hit in hits]
+        return [self._fetch(snapshot, hit, fusions) for hit in hits]
 
     def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
         """Return the addends of a hit.
@@ -97,7 +97,7 @@ class AddendFinder:
         terms = tuple(replace(term, contribution=share * term.contribution) for term in stored.terms)
         return Addends(stored.embedding, terms, score, cells)
 
-    def _look_up(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
+    def _fetch(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
         """Read the data of a hit from the index.
 
         Raises:
@@ -119,10 +119,10 @@ class AddendFinder:
         (lexical,) = fusion.keyword_scores.of(np.array([passage.passage_id]))
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(lexical)
-        late = self._late if ranking.rerank == "late" else None
-        return IndexedHit(
-            passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None
-        )
+        prepared = None
+        if self._late and ranking.rerank == "late":
+            prepared = self._late.prepare(snapshot, [passage])
+        return IndexedHit(passage, embedding, terms, score, prepared)
 
 
 def _terms(

@@ -24,19 +24,20 @@ def deletion_test(encoder: Encoder, why: Explanation, count: int = 3) -> Deletio
     """Return the cosines of an explained passage without its `count` strongest words, and without others."""
     matrices = why.words()
     added = why.passage_contributions
-    places = [i for i, word in enumerate(matrices.passage) if word.kind == "word"]
-    places.sort(key=lambda i: -added[i])
-    best, others = places[:count], places[count:]
-    chance = np.random.default_rng(0)
-    draws = [chance.permutation(others)[:count].tolist() for _ in range(_DRAWS)]
+    positions = [i for i, word in enumerate(matrices.passage) if word.kind == "word"]
+    positions.sort(key=lambda i: -added[i])
+    best, others = positions[:count], positions[count:]
+    random = np.random.default_rng(0)
+    draws = [random.permutation(others)[:count].tolist() for _ in range(_DRAWS)]
     texts = []
     for cut in ([], best, *draws):
         words = [matrices.passage[i] for i in cut]
         texts.append(with_context(why.context, without_words(why.passage, words, why.hidden)))
     (query,) = encoder.encode([why.query], role="query")
-    whole, without, *random = (encoder.encode(texts, role="document", truncate=True) @ query).tolist()
+    cosines = encoder.encode(texts, role="document", truncate=True) @ query
+    cosine, without, *without_others = cosines.tolist()
     strongest = tuple(matrices.passage[i].text for i in sorted(best))
-    return DeletionTest(strongest, whole, without, float(np.mean(random)))
+    return DeletionTest(strongest, cosine, without, float(np.mean(without_others)))
 
 
 def without_words(text: str, words: Iterable[Word], hidden: Spans = ()) -> str:

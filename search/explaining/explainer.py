@@ -30,7 +30,7 @@ from search.explaining.explanation import (
 from search.indexing.plan import walk_folder
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
-from search.ranking.rank import hit_of, listed
+from search.ranking.rank import hit_of, rank_passages
 from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def why_missing(facts: IndexMeta, index: Path, place: ResolvedPath) -> tuple[str, str]:
+def why_missing(facts: IndexMeta, index: Path, resolved: ResolvedPath) -> tuple[str, str]:
     """Return the reason why the index has no passage of a path.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
@@ -59,7 +59,7 @@ def why_missing(facts: IndexMeta, index: Path, place: ResolvedPath) -> tuple[str
     Args:
         facts: facts about the index.
         index: folder of the index.
-        place: the path, resolved.
+        resolved: the path.
 
     Raises:
         InputError: the indexed folder is gone.
@@ -71,24 +71,28 @@ def why_missing(facts: IndexMeta, index: Path, place: ResolvedPath) -> tuple[str
     folders, root, source = facts.folders, facts.root, facts.source
     if folders.memory:
         return MISSING, ""
-    if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
-        if os.path.lexists(place.location):
+    if resolved.name is None or not any(map(resolved.location.is_relative_to, folders.paths)):
+        if os.path.lexists(resolved.location):
             return OUTSIDE, f"the index covers {folders}"
         return MISSING, ""
     files, skipped = walk_folder(root, index, source)
     for file in files:
-        if file.path == place.name:
-            return _unread(file, place, source)
+        if file.path == resolved.name:
+            return _unread(file, resolved, source)
     for skip in skipped:
-        if skip.path == place.name:
+        if skip.path == resolved.name:
             return skip.reason, skip.detail
-        if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
+        if (
+            skip.is_folder
+            and resolved.name.startswith(f"{skip.path}/")
+            and os.path.lexists(resolved.location)
+        ):
             return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
-    near = get_close_matches(place.name, [file.path for file in files], 1)
+    near = get_close_matches(resolved.name, [file.path for file in files], 1)
     return MISSING, f"did you mean '{near[0]}'?" if near else ""
 
 
-def _unread(file: SourceFile, place: ResolvedPath, source: Source) -> tuple[str, str]:
+def _unread(file: SourceFile, resolved: ResolvedPath, source: Source) -> tuple[str, str]:
     """Read a file that indexing would include; return the reason why it has no passage, and a detail."""
     n_records = 0
     try:
@@ -96,9 +100,9 @@ def _unread(file: SourceFile, place: ResolvedPath, source: Source) -> tuple[str,
             file, load(file), text_field=source.text_field, title_field=source.title_field
         ):
             if isinstance(item, Skipped):
-                if item.path == place.document:
+                if item.path == resolved.document:
                     return item.reason, item.detail
-            elif place.record in (None, item.record):
+            elif resolved.record in (None, item.record):
                 return NEW, ""
             else:
                 n_records += 1
@@ -106,7 +110,7 @@ def _unread(file: SourceFile, place: ResolvedPath, source: Source) -> tuple[str,
         return error.reason, error.detail
     except OptionalDependency as error:
         return "cannot be read", str(error)
-    return MISSING, f"the file has {n_records} records with text" if place.record else ""
+    return MISSING, f"the file has {n_records} records with text" if resolved.record else ""
 
 
 class Explainer:
@@ -154,19 +158,19 @@ class Explainer:
                 hit if isinstance(hit, Hit) else hit_of(snapshot, ranking.score(hit), self._ranking)
                 for hit in targets
             ]
-            indexed = self._finder.look_up(snapshot, hits)
+            indexed = self._finder.fetch(snapshot, hits)
         return self._explained(hits, indexed)
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """Explain why hit `a` ranks above hit `b`, word by word; see `Index.contrast`."""
         with self._store.reading() as snapshot:
-            hits = [self._named(snapshot, a), self._named(snapshot, b)]
+            hits = [self._hit_of(snapshot, a), self._hit_of(snapshot, b)]
             if hits[0].ranking != hits[1].ranking:
                 raise InputError(
                     "the two hits were ranked with different options, so their scores cannot be "
                     "compared. Take both from one query."
                 )
-            indexed = self._finder.look_up(snapshot, hits)
+            indexed = self._finder.fetch(snapshot, hits)
         hits = with_file_status(hits)
         why_a, why_b = self._explained(hits, indexed)
         return contrast_of(hits[0], why_a, hits[1], why_b)
@@ -176,20 +180,28 @@ class Explainer:
     ) -> WhyNot:
         """Explain why a document or passage is not among the hits; see `Index.why_not`."""
         with self._store.reading() as snapshot:
-            place, facts = self._place(snapshot, target), snapshot.facts
+            resolved, facts = self._resolve(snapshot, target), snapshot.facts
             passing = np.asarray(
-                snapshot.passing(where, np.array(place.passages, dtype=np.int64))
+                snapshot.passing(where, np.array(resolved.passages, dtype=np.int64))
             ).tolist()
-            hit = self._best(snapshot, passing) or self._best(snapshot, place.passages)
-            fields = self.query.text, place.document, selection.k, selection.per_document, facts.passages
+            hit = self._best(snapshot, passing) or self._best(snapshot, resolved.passages)
+            fields = (
+                self.query.text,
+                resolved.document,
+                selection.k,
+                selection.per_document,
+                facts.passages,
+            )
             if hit is not None:
-                hits = listed(snapshot, self.query, self._ranking, selection, snapshot.passing(where))
-                looked_at = [hits[-1], hit] if hits else [hit]
-                indexed = self._finder.look_up(snapshot, looked_at)
+                hits = rank_passages(
+                    snapshot, self.query, self._ranking, selection, snapshot.passing(where)
+                )
+                targets = [hits[-1], hit] if hits else [hit]
+                indexed = self._finder.fetch(snapshot, targets)
                 copies = snapshot.copies([hit.passage_id, *(other.passage_id for other in hits)])
         if hit is None:
-            return WhyNot(*fields, "not indexed", *why_missing(facts, self._store.path, place))
-        *last, hit = with_file_status(looked_at)
+            return WhyNot(*fields, "not indexed", *why_missing(facts, self._store.path, resolved))
+        *last, hit = with_file_status(targets)
         *last_why, why = self._explained([*last, hit], indexed)
         passes = hit.passage_id in passing
         # No hits: no passage passes the filter, or none has a word of a keyword query.
@@ -205,34 +217,34 @@ class Explainer:
         if since.changed:
             return replace(answer, cause=since.changed, detail=since.detail)
         above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # the order of hits
-        mine = copies.get(hit.passage_id)
-        same = [other for other in hits if mine and copies.get(other.passage_id) == mine]
-        if above and same:
-            return replace(answer, cause="copy", detail=same[0].document)
+        copied = copies.get(hit.passage_id)
+        same_text = [other for other in hits if copied and copies.get(other.passage_id) == copied]
+        if above and same_text:
+            return replace(answer, cause="copy", detail=same_text[0].document)
         return replace(answer, cause="limit" if above else "lower")
 
     def hit(self, target: str | Path) -> int:
         """Return the ID of the passage of a path that ranks best for the query."""
         with self._store.reading() as snapshot:
-            return self._named(snapshot, target).passage_id
+            return self._hit_of(snapshot, target).passage_id
 
-    def _place(self, snapshot: Snapshot, target: str | Path | int) -> ResolvedPath:
+    def _resolve(self, snapshot: Snapshot, target: str | Path | int) -> ResolvedPath:
         """Resolve a path; for a passage ID, resolve the path of its file, and keep only that passage."""
         if not isinstance(target, int):
             return snapshot.resolve(target)
         stored = snapshot.passage(target)
-        place = snapshot.resolve(stored.path or stored.document)
-        record = stored.document.removeprefix(place.name or "").removeprefix("#")
-        return replace(place, record=int(record) if record else None, passages=(target,))
+        resolved = snapshot.resolve(stored.path or stored.document)
+        record = stored.document.removeprefix(resolved.name or "").removeprefix("#")
+        return replace(resolved, record=int(record) if record else None, passages=(target,))
 
-    def _named(self, snapshot: Snapshot, target: Hit | int | str | Path) -> Hit:
+    def _hit_of(self, snapshot: Snapshot, target: Hit | int | str | Path) -> Hit:
         """Return a target as a hit with its rank among all passages; for a document, its best passage."""
         if isinstance(target, Hit):
             return target
-        place = self._place(snapshot, target)
-        best = self._best(snapshot, place.passages)
+        resolved = self._resolve(snapshot, target)
+        best = self._best(snapshot, resolved.passages)
         if best is None:
-            reason, detail = why_missing(snapshot.facts, self._store.path, place)
+            reason, detail = why_missing(snapshot.facts, self._store.path, resolved)
             raise InputError(
                 f"'{target}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
                 "Give a passage ID or a file that is in the index."
@@ -262,9 +274,9 @@ class Explainer:
                 layers=[self._layer, -1],
             )
         addends = [self._finder.of(*args) for args in zip(hits, indexed, vectors, strict=True)]
-        return [self._whole(*args) for args in zip(hits, vectors, addends, strict=True)]
+        return [self._explanation(*args) for args in zip(hits, vectors, addends, strict=True)]
 
-    def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
+    def _explanation(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         weight = hit.weight * hit.ranking.first_share
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
@@ -296,10 +308,9 @@ def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contr
     nothing = Share("", "", 0, 0, 0.0)
     words = []
     for key in dict.fromkeys([*in_a, *in_b]):
-        mine, other = in_a.get(key, nothing), in_b.get(key, nothing)
-        words.append(
-            Difference(*key, mine.contribution, other.contribution, mine.partners, other.partners)
-        )
+        share_a, share_b = in_a.get(key, nothing), in_b.get(key, nothing)
+        contributions = share_a.contribution, share_b.contribution
+        words.append(Difference(*key, *contributions, share_a.partners, share_b.partners))
     return Contrast(why_a.query, a, b, tuple(words))
 
 

@@ -235,15 +235,15 @@ def explain_parts(
         embedding: stored embedding of the passage.
         weight: weight of the cosine in the score.
     """
-    wholes = []
+    explanations = []
     others = []
-    for part, mine in zip(parts, tokens, strict=True):
-        if mine is None and weight:
+    for part, part_tokens in zip(parts, tokens, strict=True):
+        if part_tokens is None and weight:
             added = weight * part.factor * float(part.embedding @ embedding)
             others.append(Term(part.name, added, kind="like"))
-        elif mine is not None:
+        elif part_tokens is not None:
             pair = explain_pair(
-                mine,
+                part_tokens,
                 passage,
                 encoder=encoder,
                 layer=layer,
@@ -251,37 +251,40 @@ def explain_parts(
                 weight=weight * part.factor,
                 method=method,
             )
-            others += [replace(term, term=f"{term.term}: {mine.text}") for term in pair.terms]
-            wholes.append((part.factor, pair))
-    if not wholes:
+            others += [replace(term, term=f"{term.term}: {part_tokens.text}") for term in pair.terms]
+            explanations.append((part.factor, pair))
+    if not explanations:
         raise InputError("a query without text cannot be explained. Use explain_similar for an example.")
-    texts = [whole.query for _, whole in wholes]
-    _, first = wholes[0]
-    pairs = [factor * whole.contributions for factor, whole in wholes if whole.contributions is not None]
-    sides = [(factor * whole.sums[0], factor * whole.sums[1]) for factor, whole in wholes]
+    texts = [pair.query for _, pair in explanations]
+    _, first = explanations[0]
+    pairs = [
+        factor * pair.contributions for factor, pair in explanations if pair.contributions is not None
+    ]
+    sides = [(factor * pair.sums[0], factor * pair.sums[1]) for factor, pair in explanations]
     return replace(
         first,
         query="\n".join(texts),
-        query_tokens=_concatenated([whole.query_tokens for _, whole in wholes], texts),
-        similarity=np.vstack([whole.similarity for _, whole in wholes]).astype(np.float32),
+        query_tokens=_concatenated([pair.query_tokens for _, pair in explanations], texts),
+        similarity=np.vstack([pair.similarity for _, pair in explanations]).astype(np.float32),
         contributions=np.vstack(pairs) if pairs else None,
         margins=None
         if pairs
         else (np.concatenate([a for a, _ in sides]), np.sum([b for _, b in sides], axis=0)),
         terms=tuple(others),
-        steps=max(whole.steps for _, whole in wholes),
+        steps=max(pair.steps for _, pair in explanations),
     )
 
 
 def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
     """Concatenate the tokens of several texts; offsets and word numbers refer to the texts joined by line breaks."""
-    row: list[Token] = []
-    at = words = 0
-    for mine, text in zip(tokens, texts, strict=True):
-        for token in mine:
-            moved = at if token.part == "text" else 0
+    concatenated: list[Token] = []
+    offset = words = 0
+    for tokens_of_text, text in zip(tokens, texts, strict=True):
+        for token in tokens_of_text:
+            shift = offset if token.part == "text" else 0
             word = None if token.word is None else token.word + words
-            row.append(replace(token, start=token.start + moved, end=token.end + moved, word=word))
-        words += 1 + max((token.word for token in mine if token.word is not None), default=0)
-        at += len(text) + 1
-    return tuple(row)
+            moved = replace(token, start=token.start + shift, end=token.end + shift, word=word)
+            concatenated.append(moved)
+        words += 1 + max((token.word for token in tokens_of_text if token.word is not None), default=0)
+        offset += len(text) + 1
+    return tuple(concatenated)

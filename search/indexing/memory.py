@@ -57,7 +57,7 @@ from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
 from search.store.home import is_own, rebuild_command
 from search.store.layout import require_usable_path
-from search.store.segments import flush, named_files
+from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.writer import FileUpdate, Writer, writing
 
@@ -113,7 +113,7 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
             note = f"the old database is kept as '{kept}'. Delete it when you no longer need it."
             report = replace(report, notes=(*report.notes, note))
         with reading(database) as connection:
-            delete_leftovers(index, named_files(connection))
+            delete_leftovers(index, segment_files(connection))
     return replace(report, seconds=time.monotonic() - started)
 
 
@@ -269,7 +269,7 @@ def _opened(index: Path) -> Iterator[Writer]:
         Folders.from_meta(meta_of(connection, index / DATABASE)).require_memory()
     with writer_lock(index, _PATIENCE), writing(index / DATABASE) as writer:
         yield writer
-        delete_leftovers(index, named_files(writer.connection))
+        delete_leftovers(index, segment_files(writer.connection))
 
 
 def _normal(document: Document) -> Document:

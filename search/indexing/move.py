@@ -13,14 +13,14 @@ from search.store.file_states import stored_files
 from search.store.files import DATABASE, writer_lock
 from search.store.home import is_own
 from search.store.layout import index_path_for
-from search.store.settings import Folders, Named
+from search.store.settings import FolderPaths, Folders
 from search.store.writer import writing
 
 # Share of the index's files that the new folder must contain.
 _MIN_FILES_FOUND = 0.5
 
 
-def move(index: Path, named: Named) -> Path:
+def move(index: Path, named: FolderPaths) -> Path:
     """Point an index to the new path of its folder after a rename or move. Nothing is encoded.
 
     Args:

@@ -28,7 +28,7 @@ from search.store.database import one_meta
 from search.store.null_distribution import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.sqlite import Snapshot
 from search.store.tables import Tables
-from search.store.terms import words
+from search.store.terms import word_spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator)
 
 def _beginning(sentence: str) -> str:
     """Return the first words of a sentence; "" if it is too short."""
-    spans = list(islice(words(sentence), _MOST_WORDS))
+    spans = list(islice(word_spans(sentence), _MOST_WORDS))
     return " ".join(sentence[: spans[-1][1]].split()) if len(spans) >= _FEWEST_WORDS else ""
 
 

@@ -41,7 +41,7 @@ from search.store.files import (
     writer_lock,
 )
 from search.store.layout import is_index, require_usable_path, streamed
-from search.store.segments import named_files
+from search.store.segments import segment_files
 from search.store.settings import Folders, PassageSettings, Source
 from search.store.writer import Writer, writing
 
@@ -105,7 +105,7 @@ def update(
             else:
                 report = _update_in_place(index, execute)
             with reading(index / DATABASE) as connection:
-                named = named_files(connection)
+                named = segment_files(connection)
             delete_leftovers(index, named)
     except InputError:
         if not existed:
@@ -161,4 +161,4 @@ def _sweep(index: Path) -> None:
     """Delete what an interrupted run left behind, to free disk space before this run."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
-            delete_leftovers(index, named_files(connection))
+            delete_leftovers(index, segment_files(connection))

@@ -13,16 +13,16 @@ from search.records.document_map import OTHER, DocumentMap, MapPoint
 if TYPE_CHECKING:
     from search.store.sqlite import Snapshot
 
-MOST_POINTS = 5_000
-_PASSAGES = 15_000  # embeddings that are read; of longer documents the first passages count
-_GROUPS = 4
+MAX_POINTS = 5_000
+_MAX_PASSAGES = 15_000  # embeddings that are read; of longer documents the first passages count
+_MAX_GROUPS = 4
 
 
 def document_map(snapshot: Snapshot) -> DocumentMap:
     """Return the documents as points in two dimensions; see `Searcher.map`."""
     documents = snapshot.status().documents
-    sample = snapshot.some_documents(-(-documents // MOST_POINTS) or 1)[:MOST_POINTS]
-    most = max(1, _PASSAGES // max(1, len(sample)))
+    sample = snapshot.some_documents(-(-documents // MAX_POINTS) or 1)[:MAX_POINTS]
+    most = max(1, _MAX_PASSAGES // max(1, len(sample)))
     passages = snapshot.first_passages([row[0] for row in sample], most)
     sample = [row for row in sample if row[0] in passages]
     if not sample:
@@ -31,11 +31,11 @@ def document_map(snapshot: Snapshot) -> DocumentMap:
     lengths = [len(passages[row[0]]) for row in sample]
     starts = np.cumsum([0, *lengths[:-1]])
     means = np.add.reduceat(snapshot.embeddings(ids), starts, axis=0) / np.array(lengths)[:, None]
-    places, explained = _principal(means)
+    coordinates, explained = _principal(means)
     grouped_by, groups = _groups([row[1] for row in sample], [row[3] for row in sample])
     points = tuple(
         MapPoint(id_, name, title, group, round(float(x), 4), round(float(y), 4))
-        for (id_, name, title, _), group, (x, y) in zip(sample, groups, places, strict=True)
+        for (id_, name, title, _), group, (x, y) in zip(sample, groups, coordinates, strict=True)
     )
     counts = Counter(groups).most_common()
     by_size = dict(sorted(counts, key=lambda item: item[0] == OTHER))
@@ -47,24 +47,23 @@ def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
     centred = rows - rows.mean(axis=0)
     values, vectors = np.linalg.eigh(centred.T @ centred)
     axes = vectors[:, :-3:-1]
-    axes = axes * np.sign(
-        axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])]
-    )  # the same in every run
-    places = np.zeros((len(rows), 2))
-    places[:, : axes.shape[1]] = centred @ axes
-    ends = np.percentile(np.abs(places), 98, axis=0)
-    whole = float(values.sum())
-    explained = float(values[-2:].sum()) / whole if whole > 0 else 0.0
-    return np.clip(places / np.where(ends > 0, ends, 1), -1, 1), explained
+    # The largest entry of an axis is positive, so that the map looks the same in every run.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
+    coordinates = np.zeros((len(rows), 2))
+    coordinates[:, : axes.shape[1]] = centred @ axes
+    limits = np.percentile(np.abs(coordinates), 98, axis=0)
+    total = float(values.sum())
+    explained = float(values[-2:].sum()) / total if total > 0 else 0.0
+    return np.clip(coordinates / np.where(limits > 0, limits, 1), -1, 1), explained
 
 
 def _groups(names: list[str], kinds: list[str]) -> tuple[Literal["folder", "kind"], list[str]]:
-    """Return what documents are grouped by, and the group of each: its folder below the folder of all, or its kind."""
+    """Return the criterion, and the group of each document: its folder below the common folder, or its kind."""
     around = commonpath([name.rpartition("/")[0] for name in names])
     inner = [name.removeprefix(around).lstrip("/") for name in names]
     groups = [name.partition("/")[0] if "/" in name else "" for name in inner]
-    has_folders = sum(map(bool, groups)) * 2 > len(groups)
+    has_folders = 2 * sum(group != "" for group in groups) > len(groups)
     if not has_folders:
         groups = kinds
-    large = {group for group, _ in Counter(filter(None, groups)).most_common(_GROUPS)}
+    large = {group for group, _ in Counter(filter(None, groups)).most_common(_MAX_GROUPS)}
     return "folder" if has_folders else "kind", [group if group in large else OTHER for group in groups]

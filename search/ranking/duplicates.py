@@ -17,7 +17,7 @@ from search.store.passages import existing
 from search.store.sqlite import Store
 from search.store.vectors import pairs_near
 
-_AT_ONCE = 1024  # pairs, or rows, in a block
+_BATCH_ROWS = 1024  # rows, or pairs of rows, in a block
 
 
 def near_copies(store: Store, threshold: float, where: Where | None) -> list[Cluster]:
@@ -68,10 +68,10 @@ def _exact(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs whose cosine, summed in float64, reaches the threshold."""
     high = np.zeros(len(left), dtype=bool)
-    for start in range(0, len(left), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        addends = np.multiply(vectors[left[part]], vectors[right[part]], dtype=np.float64)
-        high[part] = addends.sum(axis=1) >= threshold
+    for start in range(0, len(left), _BATCH_ROWS):
+        block = slice(start, start + _BATCH_ROWS)
+        addends = np.multiply(vectors[left[block]], vectors[right[block]], dtype=np.float64)
+        high[block] = addends.sum(axis=1) >= threshold
     return left[high], right[high]
 
 
@@ -112,8 +112,8 @@ def _cluster(ids: list[int], vectors: NDArray[np.float32], stored: dict[int, Sto
 def _nearest(vectors: NDArray[np.float32]) -> list[float]:
     """Return the cosine of each row with the nearest other row."""
     nearest: list[float] = []
-    for start in range(0, len(vectors), _AT_ONCE):
-        cosines = vectors[start : start + _AT_ONCE] @ vectors.T
+    for start in range(0, len(vectors), _BATCH_ROWS):
+        cosines = vectors[start : start + _BATCH_ROWS] @ vectors.T
         rows = np.arange(len(cosines))
         cosines[rows, start + rows] = -np.inf
         nearest += np.minimum(cosines.max(axis=1), 1.0).tolist()

@@ -1,4 +1,4 @@
-"""Queries: the syntax of a query text; and queries of several parts: weighted texts, and examples of wanted hits.
+"""Queries: the syntax of a query text, and queries of several parts, which are weighted texts and examples.
 
 In a query of one text, quotes, minus signs and fields have a meaning:
 
@@ -31,7 +31,7 @@ import numpy as np
 from search.encoding.tokenizer import require_characters
 from search.errors import InputError, TextTooLong
 from search.records.documents import BUILT_IN_FIELDS
-from search.store.terms import NUMBER, QUOTED, unquoted, words
+from search.store.terms import NUMBER, QUOTED, unquoted, word_spans
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -99,7 +99,7 @@ class Question:
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
             raise InputError("a weight of the query is not a finite number. Use a number such as 0.5.")
         # Word offsets refer to `words_of`, so the texts with a positive weight come first.
-        return cls(tuple(sorted(weighted, key=lambda part: part[1] <= 0)), tuple(examples))
+        return cls(tuple(sorted(weighted, key=lambda text: text[1] <= 0)), tuple(examples))
 
     @property
     def words_of(self) -> str:
@@ -170,7 +170,7 @@ def as_question(query: Query) -> str | Question:
     if not isinstance(query, Question):
         query = list(query)
         if not all(
-            isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query
+            isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) for entry in query
         ):
             raise InputError(
                 'a query is a text, a list of texts with weights such as [("keys", 1), '
@@ -199,16 +199,20 @@ def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> 
     conditions: list[str] = []
 
     def read(match: re.Match[str]) -> str:
-        field, words_out = match["field"], match["excluded"] or match["word"]
+        field, excluded = match["field"], match["excluded"] or match["word"]
         if field:
             if field.casefold() not in BUILT_IN_FIELDS and not passes(f"has {field}"):
                 return match[0]
-            conditions.append(f"{'not ' * bool(match['sign'])}{match['filter']}")
+            negation = "not " if match["sign"] else ""
+            conditions.append(f"{negation}{match['filter']}")
             return ""
-        if not any(words(words_out or match[match.lastindex or 0])):
+        if not any(word_spans(excluded or match[match.lastindex or 0])):
             return match[0]
-        conditions.append(f'not text:"{words_out}"' if words_out else f"text:{match[0]}")
-        return "" if words_out else match[0]
+        if excluded:
+            conditions.append(f'not text:"{excluded}"')
+            return ""
+        conditions.append(f"text:{match[0]}")
+        return match[0]
 
     rest = _OPERATOR.sub(read, text)
     if rest != text:
@@ -366,12 +370,12 @@ def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     """
     if isinstance(example, int):
         return (snapshot.passage(example).passage_id,)
-    place = snapshot.resolve(example)
-    if not place.passages:
+    resolved = snapshot.resolve(example)
+    if not resolved.passages:
         raise InputError(
             f"'{example}' is not in the index. Give a path or passage ID from a list of hits."
         )
-    return place.passages
+    return resolved.passages
 
 
 def _weighted(entry: Example | tuple[Example, float], default: float) -> tuple[Any, float]:

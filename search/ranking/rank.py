@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.selection import completed, diverse, numbered, once, selected
+from search.ranking.selection import add_siblings, diverse, select, with_ranks, without_copies
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
@@ -47,11 +47,11 @@ def ranked(
     if reranker:
         return _reranked(store, query, ranking, selection, where, reranker)
     with store.reading() as snapshot:
-        hits = listed(snapshot, query, ranking, selection, snapshot.passing(where))
+        hits = rank_passages(snapshot, query, ranking, selection, snapshot.passing(where))
     return with_file_status(hits)
 
 
-def listed(
+def rank_passages(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, selection: Selection, among: Ids | None
 ) -> list[Hit]:
     """Return the best passages of a snapshot as hits, without the current status of their files.
@@ -63,10 +63,10 @@ def listed(
     best, groups = _head(snapshot, fusion, selection.pool if selection.diversity else selection, among)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # a server ranks only its candidates
-        groups = completed(snapshot, groups, partial(_passing, fusion, selection))
+        groups = add_siblings(snapshot, groups, partial(_passing, fusion, selection))
     if selection.diversity and groups:
         groups = diverse(groups, snapshot.embeddings([group[0].passage for group in groups]), selection)
-    chosen = numbered(groups, selection)
+    chosen = with_ranks(groups, selection)
     stored = existing(snapshot, [item.passage for _, item in chosen])
     scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
     return [scale.hit(rank, stored[item.passage], item, verdict) for rank, item in chosen]
@@ -79,28 +79,30 @@ def _head(
 
     If near-copies leave too few hits, the passages are ranked again without them.
     """
-    some = selection.per_document or selection.group or not selection.all_copies
-    depth = max(4 * selection.last if some else selection.last, FIRST_HITS)
+    is_reduced = selection.per_document or selection.group or not selection.all_copies
+    depth = max(4 * selection.last if is_reduced else selection.last, FIRST_HITS)
     first = best = fusion.top(depth)
     while True:
-        head = selected(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
+        head = select(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
         if head is not None:
             return first, head
-        rest = among if selection.all_copies else _without_copies(snapshot, best, among)
-        depth, among = 4 * depth if rest is among else depth, rest
+        rest = among if selection.all_copies else _without_near_copies(snapshot, best, among)
+        if rest is among:
+            depth *= 4
+        among = rest
         best = fusion.top(depth, among)
 
 
-def _without_copies(snapshot: Snapshot, best: Sequence[Scored], among: Ids | None) -> Ids | None:
+def _without_near_copies(snapshot: Snapshot, best: Sequence[Scored], among: Ids | None) -> Ids | None:
     """Return `among` without near-copies of the best passages; `among` itself if it has none."""
     copies = snapshot.copies([item.passage for item in best])
     near = snapshot.near_copies(copies.values())
     if not len(near):
         return among
-    near = np.setdiff1d(near, [item.passage for item in once(best, copies)])
-    every = snapshot.ids() if among is None else among
-    rest = every[~np.isin(every, near)]
-    return among if len(rest) == len(every) else rest
+    near = np.setdiff1d(near, [item.passage for item in without_copies(best, copies)])
+    candidates = snapshot.ids() if among is None else among
+    rest = candidates[~np.isin(candidates, near)]
+    return among if len(rest) == len(candidates) else rest
 
 
 def _reranked(
@@ -116,9 +118,9 @@ def _reranked(
         among = snapshot.passing(where)
         fusion = Fusion(snapshot, query, ranking, among)
         pool: dict[int, Scored] = {}
-        for part in selection.pools():
+        for reranked_selection in selection.pools():
             # Passages beyond the limit of a document are not shown, so they are not reranked: there may be thousands.
-            for group in _head(snapshot, fusion, part, among)[1]:
+            for group in _head(snapshot, fusion, reranked_selection, among)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
         stored = existing(snapshot, [item.passage for item in best])
@@ -131,12 +133,12 @@ def _reranked(
         )
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, selection.pool, lambda _: documents, lambda _: copies) or []
+    groups = select(reranked, True, selection.pool, lambda _: documents, lambda _: copies) or []
     if rows and groups:
         groups = diverse(groups, np.stack([rows[group[0].passage] for group in groups]), selection)
     scale = ScoreScale(None, ranking, copies, approximate)
     return with_file_status(
-        [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, selection)]
+        [scale.hit(rank, stored[item.passage], item) for rank, item in with_ranks(groups, selection)]
     )
 
 

@@ -67,10 +67,10 @@ class LateInteraction:
     def __init__(self, encoder: Encoder, query: TokenVectors) -> None:
         self._encoder, self._query = encoder, query
         self._rows = unit_rows(query)
-        self._kept = stored_positions(query.tokens)
+        self._positions = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read from the index what `rerank` needs, because `rerank` runs the model after the snapshot is closed."""
+        """Read what `rerank` needs; the model runs after the snapshot is closed."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
@@ -109,26 +109,24 @@ class LateInteraction:
     def _max_sim(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> MaxSim:
         n = len(self._query.tokens)
         addends, best = np.zeros(n), np.zeros(n, dtype=np.int64)
-        if len(self._kept) and len(passage):
+        if len(self._positions) and len(passage):
             cosines = self._rows @ passage.T
             partner = cosines.argmax(axis=1)
-            best[self._kept] = partner
-            addends[self._kept] = weights * cosines[np.arange(len(partner)), partner]
+            best[self._positions] = partner
+            addends[self._positions] = weights * cosines[np.arange(len(partner)), partner]
         return MaxSim(float(addends.sum()), addends, best)
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
         """Return the weights of the query tokens that are not left out; they sum to 1."""
-        words = snapshot.words(self._query.text)
+        words = snapshot.tokenize(self._query.text)
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
         weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]
-        weights = np.full(len(self._kept), _MIN_TOKEN_WEIGHT)
-        for place, i in enumerate(self._kept):
-            at = self._query.tokens[i].start
-            value = next(
-                (value for start, end, value in weighted if start <= at < end), _MIN_TOKEN_WEIGHT
-            )
-            weights[place] = max(_MIN_TOKEN_WEIGHT, value)
+        weights = np.full(len(self._positions), _MIN_TOKEN_WEIGHT)
+        for row, position in enumerate(self._positions):
+            offset = self._query.tokens[position].start
+            covering = (value for start, end, value in weighted if start <= offset < end)
+            weights[row] = max(_MIN_TOKEN_WEIGHT, next(covering, _MIN_TOKEN_WEIGHT))
         return weights / weights.sum() if len(weights) else weights
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,10 +36,9 @@ class Selection:
     are taken.
 
     Attributes:
-        per_document: maximum number of hits of a document; 0 for no limit. Without `group`, hits beyond the limit
-            follow all others if fewer than `offset + k` would be left. So each rank has the same passage for any k and
-            offset; with reranking, only while `offset + k` is at most 30, because more hits need more reranked
-            passages.
+        per_document: maximum number of hits of a document; 0 for no limit. Without `group`, extra hits of a document
+            are appended only when fewer than `offset + k` hits remain, so a rank never depends on k (with reranking: up
+            to rank 30).
         group: passages of one document are adjacent, documents in the order of their best passages.
         diversity: weight in [0, 1] of the similarity to the hits above: maximal marginal relevance, see `diverse`.
         sort: order of the shown hits: "score", or "date" for the newest first.
@@ -93,12 +91,9 @@ def _date_of(hit: Hit) -> Any:
     return conditions.as_date(filters.own_date(hit.metadata) or changed or "0001")
 
 
-_PASSAGE = attrgetter("passage")
-
-
-def selected(
+def select(
     best: Sequence[Scored],
-    whole: bool,
+    is_complete: bool,
     selection: Selection,
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
     copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
@@ -107,7 +102,7 @@ def selected(
 
     Args:
         best: the beginning of the ranking.
-        whole: True if `best` is the whole ranking.
+        is_complete: True if `best` is the whole ranking.
         document_of: returns the documents of passages.
         copies_of: returns the copied text of each passage that has copies.
 
@@ -117,17 +112,19 @@ def selected(
     top = list(best)
     if selection.min_score is not None:
         top = [item for item in best if item.score >= selection.min_score]
-    whole = whole or len(top) < len(best)  # the rest scores even less
+    is_complete = is_complete or len(top) < len(best)  # the rest scores even less
     if not selection.all_copies:
-        copies = copies_of(list(map(_PASSAGE, top)))
-        top = once(top, copies) if copies else top
-    documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
+        copies = copies_of([item.passage for item in top])
+        top = without_copies(top, copies) if copies else top
+    documents: Mapping[int, object] = {}
+    if selection.group or selection.per_document:
+        documents = document_of([item.passage for item in top])
     if selection.group:
         groups = _by_document(top, documents)
     else:
-        within, others = _within(selection.per_document, top, documents)
-        groups = list(map(list, zip(within + others if whole else within, strict=True)))
-    return groups[: selection.last] if whole or len(groups) >= selection.last else None
+        within, extra = _split_by_limit(selection.per_document, top, documents)
+        groups = [[item] for item in (within + extra if is_complete else within)]
+    return groups[: selection.last] if is_complete or len(groups) >= selection.last else None
 
 
 def diverse(
@@ -143,18 +140,20 @@ def diverse(
         embeddings: (n, d) embeddings of the first passages, of unit length.
     """
     scores = np.array([group[0].score for group in groups])
-    closest, left = np.full(len(groups), -1.0), np.ones(len(groups), dtype=bool)
+    closest, is_left = np.full(len(groups), -1.0), np.ones(len(groups), dtype=bool)
     chosen: list[int] = []
     while len(chosen) < min(selection.last, len(groups)):
-        worth = (1 - selection.diversity) * scores - selection.diversity * closest * bool(chosen)
-        best = int(np.argmax(np.where(left, worth, -np.inf)))
+        relevance = (1 - selection.diversity) * scores
+        if chosen:
+            relevance -= selection.diversity * closest
+        best = int(np.argmax(np.where(is_left, relevance, -np.inf)))
         chosen.append(best)
-        left[best] = False
+        is_left[best] = False
         closest = np.maximum(closest, embeddings @ embeddings[best])
     return [groups[i] for i in chosen]
 
 
-def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
+def without_copies(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
     """Keep the first passage of each copied text."""
     seen: set[int] = set()
     kept = []
@@ -167,7 +166,7 @@ def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
     return kept
 
 
-def completed(
+def add_siblings(
     snapshot: Snapshot, groups: Sequence[Sequence[Scored]], ranking_of: Callable[[Ids], Sequence[Scored]]
 ) -> list[list[Scored]]:
     """Add to each group all other ranked passages of its document.
@@ -176,33 +175,36 @@ def completed(
         ranking_of: ranks the passages with the given IDs.
     """
     document_of = snapshot.siblings([group[0].passage for group in groups])
-    complete: dict[int, list[Scored]] = {document_of[group[0].passage]: [] for group in groups}
+    by_document: dict[int, list[Scored]] = {document_of[group[0].passage]: [] for group in groups}
     for item in ranking_of(np.array(list(document_of), dtype=np.int64)):
-        complete[document_of[item.passage]].append(item)
-    return list(complete.values())
+        by_document[document_of[item.passage]].append(item)
+    return list(by_document.values())
 
 
-def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[tuple[int, Scored]]:
-    """Return the hits to show with their ranks, from the result of `selected`."""
-    limited = list(map(itemgetter(slice(selection.per_document or None)), groups))
-    before = sum(map(len, limited[: selection.offset]))
-    return list(enumerate(chain(*limited[selection.offset :]), before + 1))
+def with_ranks(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[tuple[int, Scored]]:
+    """Return the hits to show with their ranks, from the result of `select`."""
+    limited = [group[: selection.per_document or None] for group in groups]
+    skipped = sum(map(len, limited[: selection.offset]))
+    return list(enumerate(chain(*limited[selection.offset :]), skipped + 1))
 
 
-def _within(
+def _split_by_limit(
     limit: int, best: Sequence[Scored], document_of: Mapping[int, object]
 ) -> tuple[list[Scored], list[Scored]]:
     """Split a ranking into the first `limit` passages of each document, and the others; 0 means no limit."""
     if not limit:
         return list(best), []
     seen: Counter[object] = Counter()
-    kept: list[Scored] = []
-    others: list[Scored] = []
+    within: list[Scored] = []
+    extra: list[Scored] = []
     for item in best:
         document = document_of.get(item.passage)
         seen[document] += 1
-        (kept if seen[document] <= limit else others).append(item)
-    return kept, others
+        if seen[document] <= limit:
+            within.append(item)
+        else:
+            extra.append(item)
+    return within, extra
 
 
 def _by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:

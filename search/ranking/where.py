@@ -65,8 +65,8 @@ _TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months, 1y or yesterday"
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
 # SQLite's parser has a stack of 100 tokens, and a limit of 1,000 on the depth of trees.
-_DEEPEST = 20
-_MOST_CONDITIONS = 256
+_MAX_DEPTH = 20
+_MAX_CONDITIONS = 256
 
 
 def parse(text: str) -> Where:
@@ -79,7 +79,7 @@ def parse(text: str) -> Where:
         >>> parse("page>=3").condition.operator
         '>='
     """
-    return Where(text, _Parser(text).whole())
+    return Where(text, _Parser(text).filter())
 
 
 def combined(where: str | None = None, **limits: str | None) -> Where | None:
@@ -109,7 +109,7 @@ class _Parser:
         self.at = 0
         self.conditions = 0
 
-    def whole(self) -> Condition:
+    def filter(self) -> Condition:
         self.take(_SPACE)
         if self.is_at_end():
             raise InputError(
@@ -127,15 +127,15 @@ class _Parser:
         return self.joined("and", self.condition, depth)
 
     def joined(self, word: str, rule: Callable[[int], Condition], depth: int) -> Condition:
-        parts = [rule(depth)]
+        conditions = [rule(depth)]
         while self.take_keyword(word):
-            parts.append(rule(depth))
-        return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
+            conditions.append(rule(depth))
+        return conditions[0] if len(conditions) == 1 else Joined(word, tuple(conditions))
 
     def condition(self, depth: int) -> Condition:
         start = self.at
-        if depth > _DEEPEST:
-            raise wrong(self.text, start, f"conditions nested more than {_DEEPEST} levels deep")
+        if depth > _MAX_DEPTH:
+            raise wrong(self.text, start, f"conditions nested more than {_MAX_DEPTH} levels deep")
         if self.take_keyword("not"):
             return Not(self.condition(depth + 1))
         if self.take(_OPEN):
@@ -143,8 +143,8 @@ class _Parser:
             self.require(_CLOSE, f"'and', 'or' or ')' for the '(' in column {start + 1}")
             return condition
         self.conditions += 1
-        if self.conditions > _MOST_CONDITIONS:
-            problem = f"more than {_MOST_CONDITIONS} conditions; for many values of one field, write: FIELD in (A, B)"
+        if self.conditions > _MAX_CONDITIONS:
+            problem = f"more than {_MAX_CONDITIONS} conditions; for many values of one field, write: FIELD in (A, B)"
             raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
             field = self.field()

@@ -218,7 +218,7 @@ def occurrences(
         ("context", VisibleText(passage.context, ())),
     )
     for part, source in parts:
-        words = snapshot.words(source.text) if terms else []
+        words = snapshot.tokenize(source.text) if terms else []
         for term, places in zip(terms, by_term, strict=True):
             places += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, words))
     return [tuple(places) for places in by_term]

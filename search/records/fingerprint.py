@@ -47,18 +47,21 @@ class Fingerprint:
     revision: str = ""
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
-        """Return (name, my value, their value) for each field in which the two fingerprints are incompatible.
+        """Return (name, own value, other value) for each field in which the two fingerprints are incompatible.
 
         A hash is written as the model's name with the first 12 digits of the hash.
         """
         rows = []
         for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs or field.name in ("model", "revision"):
+            own_value, other_value = getattr(self, field.name), getattr(other, field.name)
+            if own_value == other_value or field.name in ("model", "revision"):
                 continue
             if field.name in ("weights", "tokenizer", "config"):
-                mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"
-            rows.append((field.name.replace("_", " "), mine, theirs))
+                own_value, other_value = (
+                    f"{self.model} ({own_value[:12]})",
+                    f"{other.model} ({other_value[:12]})",
+                )
+            rows.append((field.name.replace("_", " "), own_value, other_value))
         return rows
 
     def require_equal(self, other: Fingerprint) -> None:

@@ -26,8 +26,7 @@ class Verdict:
         probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
             see `search.ranking.verdict`.
         score: score of the best hit.
-        coverage: share of the query's words, weighted by their idf, that a passage contains, in [0, 1]; the highest of
-            the first three hits.
+        coverage: largest idf-weighted share of the query's words in one of the first three hits, in [0, 1].
     """
 
     says: Literal["answers likely", "perhaps", "nothing"]
@@ -58,8 +57,8 @@ class Hit(StoredPassage, NotebookMixin):
         percentile: percentage, from 0 to 100, of random pairs of a query and a passage that have a lower score with the
             same mode and weight. None if the index has no sample of such pairs, or if words of the query are ignored.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other passages with this text, or of its file with nearly this text, if there are many. They
-            are ranked only if all copies are requested.
+        copies: number of hidden duplicates: passages with the same text, or near-identical rows of its file. They are
+            ranked only if all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
             computed: for other rankings and models than the default, and for fewer than ten passages.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
@@ -84,8 +83,8 @@ class Hit(StoredPassage, NotebookMixin):
     explanation: Explanation | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        place = f"page {self.page}" if self.page else f"{self.line_start}-{self.line_end}"
-        return f"<Hit {self.rank}: {self.score:.3f} {self.document!r} {place} p{self.passage_id}>"
+        location = f"page {self.page}" if self.page else f"{self.line_start}-{self.line_end}"
+        return f"<Hit {self.rank}: {self.score:.3f} {self.document!r} {location} p{self.passage_id}>"
 
     @property
     def mode(self) -> Mode:
@@ -99,7 +98,7 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def addends(self) -> dict[str, float]:
-        """Parts that sum to the score, by name: "meaning", "words" and "rerank", if the ranking uses them."""
+        """Addends of the score by name: "meaning", "words" and "rerank", if the ranking uses them."""
         first = self.ranking.first_share
         if not first:
             return {"rerank": self.score}
@@ -118,8 +117,8 @@ class Hit(StoredPassage, NotebookMixin):
         """
         if not self.path:
             return ""
-        place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
-        return f"{Path(self.path).as_uri()}#{place}"
+        location = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
+        return f"{Path(self.path).as_uri()}#{location}"
 
 
 class Hits(list[Hit], NotebookMixin):

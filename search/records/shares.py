@@ -129,14 +129,14 @@ def add_keywords(sums: Vector, passage: Sequence[Word], terms: Sequence[Term]) -
     A keyword's addend is divided equally among its occurrences, because BM25 does not distinguish them.
     """
     for term in terms:
-        for place in term.places:
-            columns = [j for j, word in enumerate(passage) if _is_at(word, place)]
+        for occurrence in term.places:
+            columns = [j for j, word in enumerate(passage) if _is_at(word, occurrence)]
             sums[columns] += term.contribution / len(term.places) / max(1, len(columns))
 
 
-def _is_at(word: Word, place: Occurrence) -> bool:
-    kinds = ("context",) if place.part == "context" else ("word",)
-    return word.kind in kinds and word.start < place.end and place.start < word.end
+def _is_at(word: Word, occurrence: Occurrence) -> bool:
+    kinds = ("context",) if occurrence.part == "context" else ("word",)
+    return word.kind in kinds and word.start < occurrence.end and occurrence.start < word.end
 
 
 def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:

@@ -45,13 +45,13 @@ class VisibleText:
         first = self.source_offset(start)
         return first, max(first, self.source_offset(end - 1) + 1)
 
-    def visible_offset(self, place: int) -> int:
+    def visible_offset(self, offset: int) -> int:
         """Convert an offset in the source to one in `text`; a hidden character has that of the next visible one."""
-        gap = bisect_left(self._hidden, (place, place))
+        gap = bisect_left(self._hidden, (offset, offset))
         before = self._lengths[gap - 1] if gap else 0
-        if gap and self._hidden[gap - 1][1] > place:
-            before -= self._hidden[gap - 1][1] - place
-        return place - before
+        if gap and self._hidden[gap - 1][1] > offset:
+            before -= self._hidden[gap - 1][1] - offset
+        return offset - before
 
     def between(self, start: int, end: int) -> str:
         """Return the visible text of a span of the source."""

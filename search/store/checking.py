@@ -42,9 +42,9 @@ from search.store.null_distribution import read_baseline
 from search.store.passages import content_key, hidden_of, metadata_of, name_of
 from search.store.segments import (
     blocks_of_tail,
-    named_files,
     read_segments,
     rebuild_segments,
+    segment_files,
     tail_is_intact,
     tombstones,
 )
@@ -59,7 +59,7 @@ _JSON = {
     "annotators": ("made_with", "fields"),
     "annotations": ('"values"', "spans"),
 }
-_MOST = 20  # problems of one kind that are listed
+_MAX_PROBLEMS = 20  # of one kind that are listed
 # Errors that say nothing about the files of the index.
 _NO_DAMAGE = (AccessDenied, IndexLocked, ModelError, StorageFull)
 
@@ -91,7 +91,7 @@ def repair(index: Path, *, derived: bool) -> None:
     with writer_lock(index), writing(index / DATABASE) as writer:
         if derived:
             rebuild_segments(writer, index, _dimension(writer.connection))
-        delete_leftovers(index, named_files(writer.connection))
+        delete_leftovers(index, segment_files(writer.connection))
 
 
 def other_format(connection: Connection, index: Path) -> Iterator[str]:
@@ -119,7 +119,8 @@ def is_empty(index: Path) -> bool:
 
 
 def database(connection: Connection, index: Path) -> Iterator[str]:
-    for (message,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
+    """Yield the problems that SQLite reports, and tables whose numbers of rows contradict each other."""
+    for (message,) in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})"):
         if message != "ok":
             yield message
     meta = meta_of(connection, index / DATABASE)
@@ -128,7 +129,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != meta["passages"]:
             yield f"table {table} has {count:,} rows instead of {meta['passages']:,}"
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MOST):
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MAX_PROBLEMS):
         yield f"row {row} of table {table} belongs to no row of table {parent}"
 
 
@@ -172,7 +173,7 @@ def _of_passage(
     *,
     dimension: int,
 ) -> str:
-    """Return what is wrong with the values of a passage; "" if nothing is."""
+    """Return the name of a wrong value of a passage, such as "the text"; "" if all values are right."""
     try:
         spans = hidden_of(hidden)
     except IndexDamaged:
@@ -196,41 +197,45 @@ def _problem(subject: str, read: Callable[[], object]) -> Iterator[str]:
 
 
 def _without_advice(error: Exception) -> str:
-    """Return what is wrong, without the advice to run this check."""
+    """Return the message of an error without its advice to run this check."""
     return str(error).partition(f" {IndexDamaged.CHECK}")[0].removesuffix(".")
 
 
 def postings(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the postings that are damaged or incomplete."""
     blocks = blocks_of_tail(connection)
     if blocks and not tail_is_intact(connection, blocks):
         yield "the postings of the newest passages"
         return
     for segment in read_segments(connection):
         try:
-            blocks.append(segment.open_words(index))
+            blocks.append(segment.open_postings(index))
         except IndexDamaged:
-            yield segment.words
+            yield segment.postings_path
             return
     if sum(map(len, blocks)) - len(tombstones(connection)) != one_meta(connection, "passages"):
         yield "the postings do not cover all passages"
 
 
 def vectors(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the FAISS files that are damaged or missing."""
     dimension = _dimension(connection)
     for segment in read_segments(connection):
         try:
             segment.open_codes(index, dimension)
         except IndexDamaged:
-            yield segment.faiss
+            yield segment.codes_path
 
 
 def stray_files(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the files that interrupted runs left behind, unless a run is in progress."""
     if not is_being_written(index):
-        for path in leftovers(index, named_files(connection)):
+        for path in leftovers(index, segment_files(connection)):
             yield path.relative_to(index).as_posix()
 
 
 def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the files that the last run did not finish, unless a run is in progress."""
     if is_being_written(index):
         return
     for path, state in stored_files(connection).items():

@@ -23,7 +23,6 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +38,17 @@ if TYPE_CHECKING:
 _FRONT = 118  # bytes before the codes
 _OFFSET = 128  # byte minus code
 
-_AT_ONCE = 4096  # rows; float32 and float64 take more memory than codes
-_LANES = 509
-MOST = 127  # highest absolute value of a code
-_PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
+_BATCH_ROWS = 4096  # because float32 and float64 take more memory than codes
+_CHECKSUM_COLUMNS = 509
+MAX_CODE = 127  # highest absolute value of a code
+_PEAK, _ERROR = 1 << 16, 1 << 24  # the units of `CodeScale`
 _LENGTH = 1.001  # upper bound for the length of an embedding
 # Whole numbers below it are exact in float32, and so are their sums.
 _EXACT = 1 << 24
 
-_AT_FIRST = 3  # candidates of the first search, as a multiple of k
-_MORE = 4  # factor by which each further search has more candidates
-_FEWEST = 16
+_FIRST_FACTOR = 3  # candidates of the first search, as a multiple of k
+_NEXT_FACTOR = 4  # factor by which each further search has more candidates
+_MIN_CANDIDATES = 16
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,12 @@ class CodeScale:
         if not np.isfinite(vectors).all():
             raise IndexDamaged(f"an embedding in the index is NaN or infinite. {IndexDamaged.CHECK}")
         peak = max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK))
-        step, error = peak / _PEAK / MOST, 0.0
+        step, error = peak / _PEAK / MAX_CODE, 0.0
         codes = np.empty(vectors.shape, dtype=np.int8)
-        for start in range(0, len(vectors), _AT_ONCE):
-            block = vectors[start : start + _AT_ONCE]
+        for start in range(0, len(vectors), _BATCH_ROWS):
+            block = vectors[start : start + _BATCH_ROWS]
             chosen = np.rint(block.astype(np.float64) / step).astype(np.int8)
-            codes[start : start + _AT_ONCE] = chosen
+            codes[start : start + _BATCH_ROWS] = chosen
             error = max(error, float(np.linalg.norm(block - chosen * step, axis=1).max()))
         return cls(peak, math.ceil(error * _ERROR) + 1), codes
 
@@ -90,7 +89,7 @@ class RoughQuery:
 
     def __init__(self, query: NDArray[np.float32]) -> None:
         exact = query.astype(np.float64)
-        self._step = max(float(np.abs(exact).max(initial=0.0)), 1e-12) / MOST
+        self._step = max(float(np.abs(exact).max(initial=0.0)), 1e-12) / MAX_CODE
         self.codes = np.rint(exact / self._step).astype(np.float32)
         decoded = self.codes.astype(np.float64) * self._step
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
@@ -99,9 +98,11 @@ class RoughQuery:
         """Return (factor, error): `factor` times a product of codes is the cosine, up to `error`."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
-        if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
+        if (
+            MAX_CODE**2 * len(self.codes) >= _EXACT
+        ):  # sums in float32 are rounded (Higham 2002, section 3.1)
             slack += len(self.codes) * 2.0**-24 * self._length * (_LENGTH + error)
-        return self._step * scale.peak / _PEAK / MOST, slack
+        return self._step * scale.peak / _PEAK / MAX_CODE, slack
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
@@ -114,12 +115,12 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
     scale, codes = CodeScale.of(vectors)
     kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
     quantizer = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
-    numbered = faiss.IndexIDMap(quantizer)
-    for start in range(0, len(ids), _AT_ONCE):
-        end = start + _AT_ONCE
-        numbered.add_with_ids(codes[start:end].astype(np.float32), ids[start:end])
+    with_ids = faiss.IndexIDMap(quantizer)
+    for start in range(0, len(ids), _BATCH_ROWS):
+        end = start + _BATCH_ROWS
+        with_ids.add_with_ids(codes[start:end].astype(np.float32), ids[start:end])
     try:
-        faiss.write_index(numbered, str(path))
+        faiss.write_index(with_ids, str(path))
     except RuntimeError as error:  # what FAISS raises when a disk is full
         raise OSError(errno.EIO, str(error), str(path)) from None
     content = path.read_bytes()
@@ -134,15 +135,18 @@ def size_of(count: int, dimension: int) -> int:
 def checksum(content: bytes | mmap.mmap) -> int:
     """Return a fast checksum for a file: one CRC-32 over the sums of 509 columns and the remaining bytes.
 
-    The file's 8-byte numbers are dealt out to the columns in turn and added up modulo 2**64. This is four times as fast
-    as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum, and so do swapped disk pages,
-    because 509 is a prime.
+    Column c sums the file's 8-byte numbers c, c + 509, c + 1018, ... modulo 2**64. This is four times as fast as the
+    CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum, and swapped disk pages do, too:
+    509 is a prime.
     """
-    rows = len(content) // (8 * _LANES)
-    numbers = np.frombuffer(content, dtype="<u8", count=rows * _LANES).reshape(rows, _LANES)
+    rows = len(content) // (8 * _CHECKSUM_COLUMNS)
+    numbers = np.frombuffer(content, dtype="<u8", count=rows * _CHECKSUM_COLUMNS).reshape(
+        rows, _CHECKSUM_COLUMNS
+    )
     with memoryview(content) as view:
         return zlib.crc32(
-            view[8 * rows * _LANES :], zlib.crc32(numbers.sum(axis=0, dtype=np.uint64).tobytes())
+            view[8 * rows * _CHECKSUM_COLUMNS :],
+            zlib.crc32(numbers.sum(axis=0, dtype=np.uint64).tobytes()),
         )
 
 
@@ -165,9 +169,9 @@ class Codes:
         if checksum(self._content) != crc:
             raise damaged(path)
         self.scale = scale
-        behind = _FRONT + count * dimension
-        self._codes = np.frombuffer(content[_FRONT:behind], dtype=np.uint8).reshape(count, dimension)
-        self.ids = np.frombuffer(content[behind + 8 :], dtype="<i8")
+        end = _FRONT + count * dimension
+        self._codes = np.frombuffer(content[_FRONT:end], dtype=np.uint8).reshape(count, dimension)
+        self.ids = np.frombuffer(content[end + 8 :], dtype="<i8")
         self._index: Any = None
 
     def nearest(
@@ -180,11 +184,11 @@ class Codes:
         """
         faiss = load_faiss()
         if self._index is None:
-            everything = np.frombuffer(self._content, dtype=np.uint8)
-            reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(everything), everything.size)
-            numbered = faiss.read_index(reader)
-            numbered.referenced_objects = (everything, reader)
-            self._index = numbered
+            file = np.frombuffer(self._content, dtype=np.uint8)
+            reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(file), file.size)
+            with_ids = faiss.read_index(reader)
+            with_ids.referenced_objects = (file, reader)
+            self._index = with_ids
         parameters = None
         if alive is not None:
             bits = np.packbits(alive, bitorder="little")
@@ -205,9 +209,9 @@ class Codes:
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (n,) upper bounds of the cosines of n passages in the segment, in their order."""
         rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
-        for start in range(0, len(rows), _AT_ONCE):
-            numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)
-            products[start : start + _AT_ONCE] = numbers.astype(np.float32) @ query.codes
+        for start in range(0, len(rows), _BATCH_ROWS):
+            numbers = (self._codes[rows[start : start + _BATCH_ROWS]] ^ _OFFSET).view(np.int8)
+            products[start : start + _BATCH_ROWS] = numbers.astype(np.float32) @ query.codes
         factor, slack = query.against(self.scale)
         return products * factor + slack
 
@@ -233,7 +237,7 @@ class SegmentView:
         """IDs of the passages to choose from, increasing."""
         return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
 
-    def look(self, query: RoughQuery, limit: int) -> None:
+    def search(self, query: RoughQuery, limit: int) -> None:
         """Search for the `limit` nearest passages; for all passages if `limit` is more than half of their number."""
         self.limit = limit if 2 * limit < self.count else self.count
         rows, rough = self.codes.nearest(query, self.limit, self._chosen)
@@ -255,23 +259,24 @@ def nearest_of(
         query: (d,) vector of unit length.
         scores: passage ID -> cosine, for the passages in no segment; all cosines computed here are added.
     """
-    views = list(filter(attrgetter("count"), segments))
+    views = [view for view in segments if view.count]
     if views:
         rough = RoughQuery(query)
         for view in views:
-            view.look(rough, _AT_FIRST * k // len(segments) + _FEWEST)
+            view.search(rough, _FIRST_FACTOR * k // len(segments) + _MIN_CANDIDATES)
     unsure = bool(views)
     while unsure:
-        ids = np.concatenate(list(map(attrgetter("ids"), views)))
-        highest = np.concatenate(list(map(attrgetter("highest"), views)))
+        ids = np.concatenate([view.ids for view in views])
+        highest = np.concatenate([view.highest for view in views])
         least = _add_cosines(connection, query, ids[np.argsort(-highest)[:k]], scores, k)
         least = _add_cosines(connection, query, ids[highest >= least], scores, k)
         unsure = False
         for view in views:
             if view.limit < view.count and view.rest >= least:
-                view.look(rough, _MORE * view.limit)
+                view.search(rough, _NEXT_FACTOR * view.limit)
                 unsure = True
-    ids, cosines = np.fromiter(scores, np.int64), np.fromiter(scores.values(), np.float64)
+    ids = np.array(list(scores), dtype=np.int64)
+    cosines = np.array(list(scores.values()), dtype=np.float64)
     first = np.lexsort((ids, -cosines))[:k]
     return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
 
@@ -284,8 +289,8 @@ def _add_cosines(
     k: int,
 ) -> float:
     """Add the exact cosines of passages to `scores`; return the k-th highest score, -inf if there are fewer than k."""
-    new = np.setdiff1d(passages, np.fromiter(scores, np.int64))
+    new = np.setdiff1d(passages, np.array(list(scores), dtype=np.int64))
     scores.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
     if len(scores) < k:
         return -np.inf
-    return float(np.partition(np.fromiter(scores.values(), np.float64), -k)[-k])
+    return float(np.partition(np.array(list(scores.values())), -k)[-k])

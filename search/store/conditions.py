@@ -44,7 +44,7 @@ _HOLDS: dict[str, Callable[[_Range, _Range], bool]] = {
 }
 
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
-_LONGEST_NUMBER = 100
+_MAX_NUMBER_LENGTH = 100
 _DATE = re.compile(
     r"\s*([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?\s*([Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
@@ -138,16 +138,16 @@ def comparisons(condition: Condition) -> Iterator[FieldComparison]:
     if isinstance(condition, FieldComparison):
         yield condition
     else:
-        for part in condition.parts if isinstance(condition, Joined) else (condition.part,):
-            yield from comparisons(part)
+        for child in condition.parts if isinstance(condition, Joined) else (condition.part,):
+            yield from comparisons(child)
 
 
 def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError) -> InputError:
     """Return the error for a problem at a position of a filter (from 0): the problem, an excerpt and a caret."""
     start, end = max(0, at - _BEFORE), at + _AFTER
-    before = "..." if start else ""
-    part = "".join(character if character.isprintable() else " " for character in text[start:end])
-    excerpt = before + part + ("..." if end < len(text) else "")
+    before, after = "..." if start else "", "..." if end < len(text) else ""
+    visible = "".join(character if character.isprintable() else " " for character in text[start:end])
+    excerpt = before + visible + after
     caret = " " * (len(before) + at - start) + "^"
     return kind(f"in the filter, column {at + 1}: {problem}\n  {excerpt}\n  {caret}")
 
@@ -191,7 +191,7 @@ def as_number(stored: Scalar) -> int | float | None:
         return None
     if not isinstance(stored, str):
         return stored
-    if len(stored) > _LONGEST_NUMBER or not _NUMBER.fullmatch(stored):
+    if len(stored) > _MAX_NUMBER_LENGTH or not _NUMBER.fullmatch(stored):
         return None
     try:
         return int(stored)
@@ -253,11 +253,11 @@ def pattern(glob: str) -> Test:
     the first match of each piece leaves the most room for the next ones: one search per piece suffices.
     """
     pieces: list[list[str]] = [[]]
-    for part in re.findall(r"\\.|.", folded(glob), re.DOTALL):
-        if part == "*":
+    for character in re.findall(r"\\.|.", folded(glob), re.DOTALL):
+        if character == "*":
             pieces.append([])
         else:
-            pieces[-1].append("." if part == "?" else re.escape(part[-1]))
+            pieces[-1].append("." if character == "?" else re.escape(character[-1]))
     if pieces[0] and re.match(r"\w", pieces[0][0].removeprefix("\\")):
         pieces[0].insert(0, r"(?<!\w)")
     if pieces[-1] and re.match(r"\w", pieces[-1][-1].removeprefix("\\")):

@@ -36,7 +36,7 @@ from search.store.settings import Folders
 from search.store.vectors import is_embedding, vector_of
 
 _LARGEST_ID = 2**62
-# SQLite's message may quote what is damaged, which may be no UTF-8.
+# SQLite's message may contain undecodable bytes of the damaged page.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
@@ -90,7 +90,7 @@ def _owner(connection: sqlite3.Connection) -> str:
 
 
 def _all_documents(connection: sqlite3.Connection) -> list[Document | DamagedDocument]:
-    """Return all documents: those with a content, those that lost it, and rows of which nothing is known."""
+    """Return all documents, damaged ones too; a range of rows that cannot be read counts as one damaged document."""
     contents, files = _readable(connection, "contents", "file"), _readable(connection, "files", "id")
     documents = [_document(connection, id_) for id_ in sorted({*contents.keys, *files.keys})]
     for first, last in contents.gaps:
@@ -150,7 +150,7 @@ def _last_key(connection: sqlite3.Connection, table: str, key: str) -> int:
 
 
 def _first_readable(connection: sqlite3.Connection, select: str, failed: int, good: int) -> int:
-    """Return the lowest key from which on rows can be read; `failed` is below it, from `good` on they can be."""
+    """Return the lowest readable key by bisection: the row at `failed` is unreadable, the row at `good` readable."""
     while good - failed > 1:
         middle = (failed + good) // 2
         try:
@@ -181,7 +181,7 @@ def _document(connection: sqlite3.Connection, id_: int) -> Document | DamagedDoc
 
 
 def _file(connection: sqlite3.Connection, id_: int) -> tuple[Any, str | None]:
-    """Return path and hash of a row of `files`; where the row is damaged, the path from the index of paths."""
+    """Return path and hash of a row of `files`; if the row is damaged, the path from SQLite's index, and None."""
     with suppress(*_DAMAGED):
         row = connection.execute("SELECT path, sha256 FROM files WHERE id = ?", (id_,)).fetchone()
         if row is not None and isinstance(row[0], bytes):

@@ -64,10 +64,8 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except (
-        sqlite3.DatabaseError,
-        UnicodeDecodeError,
-    ) as error:  # SQLite's message may quote what is damaged
+    # The message may contain undecodable bytes of the damaged page.
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         connection.close()
         if not isinstance(error, sqlite3.OperationalError):
             raise _of_sqlite(database, error) from None
@@ -86,7 +84,9 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
     with translated(database):
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
-        except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
+        except (
+            UnicodeDecodeError
+        ) as error:  # the message may contain undecodable bytes of the damaged page
             raise _of_sqlite(database, error) from None
         # Like FULL, and also syncs the folder after the journal was deleted.
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -121,10 +121,10 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """Return the key-value pairs that describe an index, within an open transaction; errors as for `read_meta`."""
     if not has_tables(connection):
         raise unfilled(database)
-    return whole(all_meta(connection), database)
+    return require_readable(all_meta(connection), database)
 
 
-def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
+def require_readable(meta: dict[str, Any], database: Path) -> dict[str, Any]:
     """Return `meta` unchanged if this program can read the index; otherwise raise like `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
@@ -152,8 +152,7 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 def has_contents(database: Path) -> bool | None:
     """Return True if a database contains documents from memory, of which it is the only copy.
 
-    Any format, and a database whose other tables are damaged, can be asked. None: it cannot be known, because the file
-    is not readable as a database.
+    Works for any format, and if other tables are damaged. None: unknown, because the file cannot be read as a database.
     """
     if not database.is_file():
         return False
@@ -190,7 +189,7 @@ def is_of_later_format(meta: dict[str, Any]) -> bool:
 
 
 def _advice(meta: dict[str, Any], database: Path) -> str:
-    """Return what to do about an index of another format; documents from memory are in no folder to read again."""
+    """Return the advice for an index of another format; documents from memory cannot be read again from a folder."""
     index = database.parent
     is_newer = is_of_later_format(meta)
     if has_contents(database):
@@ -242,7 +241,7 @@ def as_json(value: Any) -> str:
 
 
 def legible_meta(database: Path) -> dict[str, Any]:
-    """Return the values of table `meta` that can be read, of an index that is about to be rebuilt, of any format."""
+    """Return the readable values of table `meta`, for an index of any format that is about to be rebuilt."""
     meta: dict[str, Any] = {}
     with (
         suppress(SearchError, sqlite3.DatabaseError, UnicodeDecodeError),
@@ -348,7 +347,7 @@ def as_search_error(error: Exception, database: Path) -> Exception:
 
 
 def _of_sqlite(database: Path, error: Exception) -> SearchError:
-    """Return the error for one of SQLite: the system refuses, another process holds a lock, or the file is damaged."""
+    """Convert an error of SQLite: the system refuses, another process holds a lock, or the file is damaged."""
     kind, message = getattr(error, "sqlite_errorname", ""), str(error)  # no name in Python 3.10
     if "disk is full" in message or kind in _NOT_WRITTEN:
         return StorageFull(database, message)

@@ -55,31 +55,31 @@ def joined_text(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]
     """Join passages into the text of a document; return it, and the gaps between the passages."""
     pieces: list[str] = []
     gaps: list[Gap] = []
-    at, line = 0, 1
+    offset, line = 0, 1
     end = "\r\n" if any("\r\n" in passage.text for passage in passages) else "\n"
     for passage in passages:
-        if passage.start > at:
-            gap, filling = _gap(at, line, end, passage)
+        if passage.start > offset:
+            gap, filling = _gap(offset, line, end, passage)
             gaps.append(gap)
             pieces.append(filling)
-        pieces.append(passage.text[max(0, at - passage.start) :])
-        at, line = max(at, passage.end), passage.line_end
+        pieces.append(passage.text[max(0, offset - passage.start) :])
+        offset, line = max(offset, passage.end), passage.line_end
     return "".join(pieces), tuple(gaps)
 
 
-def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str]:
+def _gap(offset: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str]:
     """Return the gap before a passage, and the text that fills it.
 
     Args:
-        at, line: offset and line number of the end of the previous passage.
+        offset, line: offset and line number of the end of the previous passage.
         end: the document's newline sequence.
     """
-    length = passage.start - at
+    length = passage.start - offset
     has_lines = passage.kind not in CONVERTED_KINDS
     breaks = min(max(0, passage.line_start - line) if has_lines else 2, length // len(end))
     filling = (end * breaks).ljust(length)
     blank = has_lines and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
-    return Gap(at, passage.start, breaks if has_lines else None, blank), filling
+    return Gap(offset, passage.start, breaks if has_lines else None, blank), filling
 
 
 def file_text(store: Store, document: int) -> str | None:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice, pairwise, starmap
+from itertools import chain, islice, pairwise
 from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 DocumentRow: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
 """The path of a document, its kind, its metadata, and the fields and values that annotators give to its passages."""
 
-_MOST_LISTED = 12  # values of a field
-_MOST_FIELDS, _MOST_VALUES, _LONGEST = 24, 20_000, 60
+_MAX_LISTED = 12  # values of a field
+_MAX_FIELDS, _MAX_VALUES, _MAX_LENGTH = 24, 20_000, 60
 _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
@@ -47,25 +47,23 @@ def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -
         total += 1
         kinds[kind] += 1
         folders[unicodedata.normalize("NFC", path).rpartition("/")[0]] += 1
-        here: dict[str, list[Scalar]] = {}
+        by_field: dict[str, list[Scalar]] = {}
         for name, value in chain(flat(metadata), annotated):
             key = _key(name)
-            here.setdefault(key, []).append(value)
+            by_field.setdefault(key, []).append(value)
             if key not in fields:
                 fields[key] = _Values(name)
-        for key, values in here.items():
+        for key, values in by_field.items():
             fields[key].add(values)
     of_kinds = ((kind, n, f"kind={kind}") for kind, n in kinds.items() if kind.isidentifier())
+    by_count = sorted(fields.values(), key=lambda values: (-values.documents, folded(values.name)))
     facets = [
         _facet("kind", total, of_kinds),
         _of_folders(folders),
-        *(
-            values.facet()
-            for values in sorted(fields.values(), key=lambda each: (-each.documents, folded(each.name)))
-        ),
+        *(values.facet() for values in by_count),
     ]
     useful = (facet for facet in facets if facet and [v.documents for v in facet.values] != [total])
-    return tuple(islice(useful, _MOST_FIELDS))
+    return tuple(islice(useful, _MAX_FIELDS))
 
 
 def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> Iterator[DocumentRow]:
@@ -117,22 +115,24 @@ class _Values:
         self.documents += 1
         texts: set[str] = set()
         for text in map(as_text, values):
-            fit = len(text) <= _LONGEST and text.isprintable() and not text.isspace()
-            if text and fit and len(self.by_text) <= _MOST_VALUES:
+            fit = len(text) <= _MAX_LENGTH and text.isprintable() and not text.isspace()
+            if text and fit and len(self.by_text) <= _MAX_VALUES:
                 texts.add(folded(text))
                 self.spellings.setdefault(folded(text), text)
         self.by_text.update(texts)
 
     def facet(self) -> Facet | None:
         """Return the facet; None if every value occurs in one document only, or there are too many values."""
-        if not self.name.isprintable() or len(self.by_text) > _MOST_VALUES:
+        if not self.name.isprintable() or len(self.by_text) > _MAX_VALUES:
             return None
         clause = _name_in_filter(self.name)
         texts = ((self.spellings[key], n) for key, n in self.by_text.items())
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
         ranges = self._ranges(clause)
         if ranges:
-            return Facet(_qualified(self.name), self.documents, tuple(starmap(FacetValue, ranges)), 0)
+            return Facet(
+                _qualified(self.name), self.documents, tuple(FacetValue(*values) for values in ranges), 0
+            )
         facet = _facet(_qualified(self.name), self.documents, values)
         return facet if facet and facet.values[0].documents > 1 else None
 
@@ -143,7 +143,7 @@ class _Values:
         except ValueError:
             return []
         is_single = self.by_text.total() == self.documents
-        if len(set(numbers)) <= _MOST_LISTED or not is_single or not all(map(math.isfinite, numbers)):
+        if len(set(numbers)) <= _MAX_LISTED or not is_single or not all(map(math.isfinite, numbers)):
             return []
         step = 10.0 ** math.floor(math.log10((numbers[-1] - numbers[0]) / 40))
         quarters = (numbers[len(numbers) * i // 4] for i in (1, 2, 3))
@@ -151,13 +151,16 @@ class _Values:
         ranges = []
         for low, high in pairwise(edges):
             count = bisect_left(numbers, high) - bisect_left(numbers, low)
-            limits = [f"{clause}>={low:g}"] * (low > -math.inf) + [f"{clause}<{high:g}"] * (
-                high < math.inf
-            )
-            name = f"{low:g} \u2013 {high:g}" if len(limits) == 2 else f"{low:g} or more"
-            name = f"under {high:g}" if low == -math.inf else name
-            ranges.append((name, count, " and ".join(limits)))
-        return [each for each in ranges if each[1]]
+            if not count:
+                continue
+            if low == -math.inf:
+                ranges.append((f"under {high:g}", count, f"{clause}<{high:g}"))
+            elif high == math.inf:
+                ranges.append((f"{low:g} or more", count, f"{clause}>={low:g}"))
+            else:
+                where = f"{clause}>={low:g} and {clause}<{high:g}"
+                ranges.append((f"{low:g} \u2013 {high:g}", count, where))
+        return ranges
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:
@@ -171,11 +174,12 @@ def _of_folders(documents: Counter[str]) -> Facet | None:
     for folder, n in documents.items():
         if inner := folder.removeprefix(around.rstrip("/")).lstrip("/").partition("/")[0]:
             within[around + inner] += n
-    named = ((folder, n) for folder, n in within.items() if folder.isprintable())
-    clauses = (
-        (folder, n, f"path:{field_in_filter(folder.translate(_GLOB) + '/**')}") for folder, n in named
+    values = (
+        (folder, n, f"path:{field_in_filter(folder.translate(_GLOB) + '/**')}")
+        for folder, n in within.items()
+        if folder.isprintable()
     )
-    return _facet("folder", within.total(), clauses)
+    return _facet("folder", within.total(), values)
 
 
 def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) -> Facet | None:
@@ -186,16 +190,16 @@ def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) ->
         values: (value, number of documents, filter) of each value.
     """
     ordered = sorted(values, key=lambda value: (-value[1], value[0]))
-    listed = tuple(FacetValue(*value) for value in ordered[:_MOST_LISTED])
+    listed = tuple(FacetValue(*value) for value in ordered[:_MAX_LISTED])
     return Facet(name, documents, listed, len(ordered) - len(listed)) if listed else None
 
 
 def _name_in_filter(name: str) -> str:
     """Spell a field of metadata or annotations in a filter; it is prefixed if a built-in field has the same name."""
-    return ".".join(field_in_filter(part) for part in _qualified(name).split("."))
+    return ".".join(field_in_filter(key) for key in _qualified(name).split("."))
 
 
 def _qualified(name: str) -> str:
     """Prefix the name of a field of metadata or annotations if it is also a built-in field."""
-    taken = name.partition(".")[0].casefold() in (*BUILT_IN_FIELDS, "folder", "metadata")
-    return f"metadata.{name}" if taken else name
+    is_built_in = name.partition(".")[0].casefold() in (*BUILT_IN_FIELDS, "folder", "metadata")
+    return f"metadata.{name}" if is_built_in else name

@@ -29,27 +29,27 @@ DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
-_LONGEST_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
+_MAX_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
 # Seconds to wait for the lock: `is_being_written` takes it for a moment.
-_PROBED = 0.5
+_LOCK_WAIT = 0.5
 # Bytes of all segment files together; if there are more, each is memory-mapped.
-_MOST_READ = 64 << 20
+_MAX_READ = 64 << 20
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # The disk is full, a quota or a size limit (`ulimit -f`) is reached; Windows has no EDQUOT.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 # Errors that do not mean that a file is damaged.
-_OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_SYSTEM_ERRORS = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 # Databases that were kept when another one took their place, with their journals.
-_KEPT = re.compile(rf"{re.escape(DATABASE)}\.old\d*(?:-journal)?")
+_KEPT_DATABASE = re.compile(rf"{re.escape(DATABASE)}\.old\d*(?:-journal)?")
 
 SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
 
 
 def is_own_name(name: str) -> bool:
     """Return True if this program may have written a file or folder of this name in an index."""
-    return name in OWN_NAMES or _KEPT.fullmatch(name) is not None
+    return name in OWN_NAMES or _KEPT_DATABASE.fullmatch(name) is not None
 
 
 def require_own_names(index: Path) -> None:
@@ -80,25 +80,25 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
     try:
         with open_file(path, links=False) as stream:
             if os.fstat(stream.fileno()).st_size == size:
-                if bytes_in(path.parent) > _MOST_READ:
+                if bytes_in(path.parent) > _MAX_READ:
                     return mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ)
                 if len(content := stream.read(size)) == size:
                     return content
     except OSError as error:
-        if error.errno in _OF_THE_SYSTEM:
+        if error.errno in _SYSTEM_ERRORS:
             raise
     raise damaged(path)
 
 
 def damaged(path: Path) -> IndexDamaged:
-    """Error for a damaged or missing file of a segment."""
+    """Return the error for a damaged or missing file of a segment."""
     return IndexDamaged(
         f"the index file '{VECTORS}/{path.name}' is damaged or missing. {IndexDamaged.REPAIR}"
     )
 
 
 def refused(error: OSError, index: Path) -> Exception:
-    """Return the error of this package for a refusal of the system to read or write a file of an index.
+    """Convert an error of the operating system about a file of an index to one of this package.
 
     Returns:
         AccessDenied, or StorageFull; any other error unchanged, also one about a file outside the index.
@@ -111,23 +111,23 @@ def refused(error: OSError, index: Path) -> Exception:
     return AccessDenied(os.fsdecode(file), index, error.strerror) if error.errno in _DENIED else error
 
 
-def leftovers(index: Path, named: Collection[str]) -> list[Path]:
+def leftovers(index: Path, current: Collection[str]) -> list[Path]:
     """Return what interrupted runs left behind: `tmp`, files of unknown segments, the note of a killed writer.
 
     Args:
-        named: paths of the segment files that index.db names, relative to the index.
+        current: paths of the segment files that index.db names, relative to the index.
     """
     stray = [path for path in (index / WORK, index / HOLDER) if path.exists()]
-    return stray + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
+    return stray + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in current]
 
 
-def delete_leftovers(index: Path, named: Collection[str]) -> None:
+def delete_leftovers(index: Path, current: Collection[str]) -> None:
     """Delete what interrupted runs left behind, except a writer's note. The caller must hold the lock.
 
     A reader can continue to use a deleted file that it has mapped; on Windows such a file stays until the next run.
     """
     require_own_names(index)
-    for path in leftovers(index, named):
+    for path in leftovers(index, current):
         if path.parent.name == VECTORS:
             _delete(path)
     delete_work(index)
@@ -157,7 +157,7 @@ def remove_index(index: Path) -> None:
         _remove_if_empty(index / VECTORS)
         delete_database(index)
         for path in index.iterdir():
-            if _KEPT.fullmatch(path.name):
+            if _KEPT_DATABASE.fullmatch(path.name):
                 _delete(path)
     _delete(index / LOCK)  # on Windows a file that is open cannot be deleted
     _remove_if_empty(index)
@@ -195,7 +195,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 @contextmanager
-def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
+def writer_lock(index: Path, wait: float = _LOCK_WAIT) -> Iterator[None]:
     """Hold the writer's lock of an index.
 
     Args:
@@ -256,7 +256,7 @@ def is_being_written(index: Path) -> bool:
 
 def _holder(index: Path) -> str:
     try:
-        note = json.loads(read_file(index / HOLDER, _LONGEST_NOTE, links=False))
+        note = json.loads(read_file(index / HOLDER, _MAX_NOTE, links=False))
         return f"process {note['pid']} on {note['host']} (since {note['since']})"
     except (OSError, ValueError, KeyError):
         return "another process"

@@ -70,20 +70,20 @@ _COLUMNS = {
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
-_LISTED, _LONGEST = 20, 40  # number of field names in an error, and characters of each
+_MAX_NAMES, _MAX_NAME_LENGTH = 20, 40  # field names in an error, and characters of each
 
 
 def passing(
     connection: sqlite3.Connection,
     where: Where,
-    with_words: Callable[[str], NDArray[np.int64]],
-    every: Callable[[], NDArray[np.int64]],
+    with_phrase: Callable[[str], NDArray[np.int64]],
+    all_ids: Callable[[], NDArray[np.int64]],
 ) -> NDArray[np.int64]:
     """Return the increasing IDs of the passages that pass a filter, within a read transaction.
 
     Args:
-        with_words: returns the IDs of the passages that contain a phrase.
-        every: returns the IDs of all passages.
+        with_phrase: returns the IDs of the passages that contain a phrase.
+        all_ids: returns the IDs of all passages.
 
     Raises:
         InputError: the filter names a field that neither a document nor an annotator has.
@@ -96,8 +96,8 @@ def passing(
             combine = np.intersect1d if condition.word == "and" else np.union1d
             return reduce(combine, map(ids, condition.parts))
         if isinstance(condition, Not):
-            return np.setdiff1d(every(), ids(condition.part), assume_unique=True)
-        return with_words(condition.values[0].text)
+            return np.setdiff1d(all_ids(), ids(condition.part), assume_unique=True)
+        return with_phrase(condition.values[0].text)
 
     return ids(where.condition)
 
@@ -105,7 +105,7 @@ def passing(
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     """Return the increasing IDs of the passages that pass a filter; the filter must not contain phrases."""
     annotators = SnapshotReader(connection).annotators()
-    annotated = {folded(field): each.name for each in annotators for field in each.fields}
+    annotated = {folded(field): annotator.name for annotator in annotators for field in annotator.fields}
     _require_fields(connection, where, annotated)
     query = _Query(annotated)
     sql = query.sql(where.condition)
@@ -271,13 +271,13 @@ def _unknown(
     """Return the error for an unknown field, which suggests the most similar name or lists all names."""
     names = list(annotated)
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
-        names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _LONGEST)
+        names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _MAX_NAME_LENGTH)
     by_key = {folded(name): name for name in (*sorted(BUILT_IN_FIELDS), *sorted(names, key=folded))}
     near = difflib.get_close_matches(folded(field.name), by_key, n=1)
     hint = (
         f"did you mean '{by_key[near[0]]}'?"
         if near
-        else f"known fields are {', '.join(islice(by_key.values(), _LISTED))}"
+        else f"known fields are {', '.join(islice(by_key.values(), _MAX_NAMES))}"
     )
-    problem = f"no document has a field '{field.name:.{_LONGEST}}'; {hint}"
+    problem = f"no document has a field '{field.name:.{_MAX_NAME_LENGTH}}'; {hint}"
     return wrong(where.text, field.at, problem, FieldMissing)

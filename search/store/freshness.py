@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
 
 # Bytes; a larger changed file is not searched for the current lines of a hit.
-_LARGEST = 8 << 20
+_MAX_SIZE = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with the status of their files, and with current line numbers if a text moved in a changed file."""
+    """Return hits with the current status of their files; if a text moved in a changed file, with its current lines."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:
@@ -68,7 +68,7 @@ def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
         now = os.lstat(path)
         if (now.st_size, now.st_mtime_ns, now.st_ino) == (stored.size, stored.mtime_ns, stored.inode):
             return FileStatus("")
-        if now.st_size > _LARGEST and now.st_size != stored.size:
+        if now.st_size > _MAX_SIZE and now.st_size != stored.size:
             return FileStatus("changed")
         raw = read_file(Path(path), now.st_size, links=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -82,12 +82,12 @@ def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
 def _relocated(hit: Hit, status: FileStatus) -> Hit:
     """Return a hit of a changed file with the current lines of its text: the nearest occurrence."""
     text = status.text if hit.kind in PLAIN_KINDS else ""
-    places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
-    starts = [place for place in places if place >= 0]
+    before, after = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
+    starts = [start for start in (before, after) if start >= 0]
     if not starts:
         return replace(hit, changed=status.changed)
     from search.corpus.text import line_map
 
-    start = min(starts, key=lambda place: abs(place - hit.start))
+    start = min(starts, key=lambda start: abs(start - hit.start))
     first, last = line_map(text).span(start, start + len(hit.text))
     return replace(hit, changed="moved", line_start=first, line_end=last)

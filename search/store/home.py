@@ -54,7 +54,7 @@ def index_command(index: Path, folders: Folders | None, *, rebuild: bool = False
 
 
 def rebuild_command(index: Path) -> str:
-    """Return the command that builds an index of documents from memory again, from the documents it contains."""
+    """Return the command that rebuilds an index of documents from memory from its own documents."""
     return f"seewhy upsert {index_option(index)} --rebuild"
 
 
@@ -64,5 +64,5 @@ def export_command(index: Path) -> str:
 
 
 def check_command(index: Path) -> str:
-    """Return the command that says what is wrong with an index."""
+    """Return the command that checks an index."""
     return f"seewhy check {index_option(index)}"

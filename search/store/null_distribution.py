@@ -59,8 +59,8 @@ def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
         return None
     passages, queries, made_with, pairs = row
     with readable("the sample of random pairs"):
-        parts = np.frombuffer(pairs, dtype=_PAIR)
-    return Baseline(passages, queries, parts["cosine"], parts["lexical"], made_with)
+        scores = np.frombuffer(pairs, dtype=_PAIR)
+    return Baseline(passages, queries, scores["cosine"], scores["lexical"], made_with)
 
 
 def put_baseline(tables: Tables, baseline: Baseline) -> None:

@@ -38,11 +38,11 @@ from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
 from search.store.settings import IndexMeta, readable
 
-_COPIES = """WITH mine AS (SELECT passage, {0} FROM embeddings
+_COPIES = """WITH requested AS (SELECT passage, {0} FROM embeddings
                  WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
              copied AS (SELECT {0}, count(*) AS passages FROM embeddings
-                 WHERE {0} IN (SELECT {0} FROM mine) GROUP BY {0} HAVING passages >= ?)
-             SELECT passage, {0}, passages FROM mine JOIN copied USING ({0})"""
+                 WHERE {0} IN (SELECT {0} FROM requested) GROUP BY {0} HAVING passages >= ?)
+             SELECT passage, {0}, passages FROM requested JOIN copied USING ({0})"""
 # Each with the fewest passages with an equal key; a passage belongs to the first that applies.
 _KINDS_OF_COPIES = (("near_key", ">", 5), ("text_key", "!=", 5), ("near_key", "<", 2))
 
@@ -146,12 +146,12 @@ class SnapshotReader:
                 raise IndexDamaged(
                     f"the file '{name}' of passage {row[0]} is outside the indexed folder."
                 )
-            called = f"{name}#{record}" if record else name
-            with readable(f"passage {row[0]} of the document '{called}'"):
+            document_name = f"{name}#{record}" if record else name
+            with readable(f"passage {row[0]} of the document '{document_name}'"):
                 by_id[row[0]] = StoredPassage(
                     **dict(zip(_COLUMNS, row, strict=False)),
                     path="" if memory else os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker)
-                    document=called,
+                    document=document_name,
                     document_id=document,
                     title=title,
                     metadata=metadata_of(metadata),
@@ -207,14 +207,18 @@ class SnapshotReader:
             "ORDER BY path, record"
         )
         words = part.casefold().split()
-        named = (NamedDocument(id_, name_of(path, record), title) for id_, path, record, title in rows)
+        documents = (
+            NamedDocument(id_, name_of(path, record), title) for id_, path, record, title in rows
+        )
         matches = (
-            doc for doc in named if all(word in f"{doc.name} {doc.title}".casefold() for word in words)
+            document
+            for document in documents
+            if all(word in f"{document.name} {document.title}".casefold() for word in words)
         )
         first = "SELECT min(id) FROM passages WHERE document = ?"
         return [
-            replace(doc, passage_id=self.connection.execute(first, [doc.id]).fetchone()[0])
-            for doc in islice(matches, offset, offset + most)
+            replace(document, passage_id=self.connection.execute(first, [document.id]).fetchone()[0])
+            for document in islice(matches, offset, offset + most)
         ]
 
     def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
@@ -275,12 +279,12 @@ class SnapshotReader:
     def resolve(self, path: str | Path) -> ResolvedPath:
         """Resolve a path, and find its passages; see `search.store.places.resolve_path`."""
 
-        def rows(place: ResolvedPath) -> list[tuple[int, int, int]]:
+        def rows(resolved: ResolvedPath) -> list[tuple[int, int, int]]:
             return self.connection.execute(
                 """SELECT passages.id, line_start, line_end
                    FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
                    WHERE path = ? AND (? IS NULL OR record = ?) ORDER BY passages.id""",
-                (os.fsencode(place.name or ""), place.record, place.record),
+                (os.fsencode(resolved.name or ""), resolved.record, resolved.record),
             ).fetchall()
 
         return resolve_path(self.facts.root, path, rows)

@@ -56,23 +56,22 @@ def resolve_path(root: Path, typed: str | Path, rows: PassagesOf) -> ResolvedPat
         InputError: the path is a folder, or no passage contains the line.
     """
     if root == Path():  # documents from memory, which have an ID and no path
-        of_id = ResolvedPath(str(typed), None, None, Path())
-        return replace(of_id, passages=_passages(of_id, rows))
-    places = list(_meanings(root, str(typed)))
-    stored = [place for place in places if place.name is not None and rows(place)]
-    existing = [place for place in places if os.path.lexists(place.location)]
-    inside = [place for place in places if place.name is not None]
-    # If no such file exists, take the last meaning: a path that was split from its record and line.
-    place = (stored or existing or inside[-1:] or places[-1:])[0]
-    if place in existing and not stored and place.location.is_dir() and not place.location.is_symlink():
+        resolved = ResolvedPath(str(typed), None, None, Path())
+        return replace(resolved, passages=_passages(resolved, rows))
+    meanings = list(_meanings(root, str(typed)))
+    stored = [meaning for meaning in meanings if meaning.name is not None and rows(meaning)]
+    if stored:
+        return replace(stored[0], passages=_passages(stored[0], rows))
+    existing = [meaning for meaning in meanings if os.path.lexists(meaning.location)]
+    if existing and existing[0].location.is_dir() and not existing[0].location.is_symlink():
         raise InputError(f"'{typed}' is a folder. Give a file in it.")
-    if not stored:
-        return place
-    return ResolvedPath(place.name, place.record, place.line, place.location, _passages(place, rows))
+    inside = [meaning for meaning in meanings if meaning.name is not None]
+    # If no such file exists, take the last meaning: a path that was split from its record and line.
+    return (existing or inside[-1:] or meanings[-1:])[0]
 
 
 def _meanings(root: Path, typed: str) -> Iterator[ResolvedPath]:
-    """Yield the possible meanings of a typed path: first as a whole, then with a record or line ("a.md:3") split off.
+    """Yield the meanings that a typed path can have: the path itself, then without its record or line ("a.md:3").
 
     Each is resolved from the current folder, then from the root.
     """
@@ -95,12 +94,13 @@ def _name(root: Path, location: Path) -> str | None:
     return None
 
 
-def _passages(place: ResolvedPath, rows: PassagesOf) -> tuple[int, ...]:
-    if place.line is None:
-        return tuple(id_ for id_, _, _ in rows(place))
-    ids = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
+def _passages(resolved: ResolvedPath, rows: PassagesOf) -> tuple[int, ...]:
+    if resolved.line is None:
+        return tuple(id_ for id_, _, _ in rows(resolved))
+    ids = tuple(id_ for id_, first, last in rows(resolved) if first <= resolved.line <= last)
     if not ids:
         raise InputError(
-            f"no passage of '{place.document}' covers line {place.line}. Leave the line out to get the best passage."
+            f"no passage of '{resolved.document}' covers line {resolved.line}. Leave the line out to get the best "
+            "passage."
         )
     return ids

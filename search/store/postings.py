@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Unsigned: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
-MOST = 65_536  # passages of a block
+MAX_PASSAGES = 65_536  # of a block
 GROUP = 64  # stems
 _MAGIC = b"seewhy words 2\0\0"
 _HEADER = struct.Struct("<16s9s7xIIQQQq")
@@ -139,10 +139,10 @@ class PostingsBlock:
         stems = self._arrays["stems"][begin:end].tobytes().split(b"\n")[:-1]
         if sought not in stems:
             return None
-        place, first = stems.index(sought), group * GROUP
+        first, number = group * GROUP, group * GROUP + stems.index(sought)
         start = int(self._arrays["posting_starts"][group])
-        start += int(self._arrays["counts"][first : first + place].sum())
-        stop = start + int(self._arrays["counts"][first + place])
+        start += int(self._arrays["counts"][first:number].sum())
+        stop = start + int(self._arrays["counts"][number])
         return self._arrays["rows"][start:stop], self._arrays["frequencies"][start:stop]
 
     def postings(self) -> Postings:
@@ -168,12 +168,12 @@ def _padded(array: Unsigned) -> bytes:
     return array.tobytes().ljust(_aligned(array.nbytes), b"\0")
 
 
-def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
+def build_block(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
     """Build a block from passages, given as (ID, `indexable` text) by increasing IDs."""
     ids = np.array([id_ for id_, _ in passages], dtype=np.int64)
     tokens = stemmer.inverted(text for _, text in passages)
-    everywhere = ",".join(numbers for _, numbers in tokens)
-    rows = np.fromstring(everywhere, dtype=np.int64, sep=",") if tokens else np.empty(0, dtype=np.int64)
+    all_numbers = ",".join(numbers for _, numbers in tokens)
+    rows = np.fromstring(all_numbers, dtype=np.int64, sep=",") if tokens else np.empty(0, dtype=np.int64)
     times = np.array([numbers.count(",") + 1 for _, numbers in tokens], dtype=np.int64)
     lengths = np.bincount(rows, minlength=len(ids))
     cells, frequencies = np.unique(_numbers(times) * len(ids) + rows, return_counts=True)
@@ -182,19 +182,18 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
     return _composed(ids, lengths, Postings([stem for stem, _ in tokens], counts, rows, frequencies))
 
 
-def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
+def merge_blocks(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
     """Merge blocks, without their deleted passages. The result has the same bytes as a block built from the rest.
 
     Args:
         blocks: blocks in the order of IDs.
         alive: for each block, an (n,) mask of the passages that are not deleted.
     """
-    each = [_living(block.postings(), living) for block, living in zip(blocks, alive, strict=True)]
+    postings = [_living(block.postings(), living) for block, living in zip(blocks, alive, strict=True)]
     ids = [block.ids[living] for block, living in zip(blocks, alive, strict=True)]
     lengths = [block.lengths[living] for block, living in zip(blocks, alive, strict=True)]
-    return _composed(
-        np.concatenate(ids), np.concatenate(lengths), _joined(each, [len(part) for part in ids])
-    )
+    joined = _joined(postings, [len(ids_of_block) for ids_of_block in ids])
+    return _composed(np.concatenate(ids), np.concatenate(lengths), joined)
 
 
 def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
@@ -206,37 +205,38 @@ def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
     return Postings(stems, counts[counts > 0], rows, postings.frequencies[kept])
 
 
-def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
-    """Concatenate postings.
+def _joined(postings: Sequence[Postings], passages: Sequence[int]) -> Postings:
+    """Concatenate the postings of several blocks.
 
     Args:
-        passages: number of passages of each item.
+        passages: number of passages of each block.
     """
-    stems = sorted(set().union(*(part.stems for part in each)))
-    number = {stem: number for number, stem in enumerate(stems)}
-    numbers = [np.array([number[stem] for stem in part.stems], dtype=np.int64) for part in each]
+    stems = sorted(set().union(*(block.stems for block in postings)))
+    number_of = {stem: number for number, stem in enumerate(stems)}
+    numbers = [np.array([number_of[stem] for stem in block.stems], dtype=np.int64) for block in postings]
     counts = np.zeros(len(stems), dtype=np.int64)
-    for part, its in zip(each, numbers, strict=True):
-        counts[its] += part.counts
+    for block, stem_numbers in zip(postings, numbers, strict=True):
+        counts[stem_numbers] += block.counts
     rows = np.empty(counts.sum(), dtype=np.uint16)
     frequencies = np.empty(
-        len(rows), dtype=np.result_type(np.uint8, *(part.frequencies for part in each))
+        len(rows), dtype=np.result_type(np.uint8, *(block.frequencies for block in postings))
     )
     free = _starts(counts)  # next free position of each stem
     before = 0
-    for part, its, size in zip(each, numbers, passages, strict=True):
-        places = np.repeat(free[its] - _starts(part.counts), part.counts) + np.arange(len(part.rows))
-        rows[places] = part.rows.astype(np.int64) + before
-        frequencies[places] = part.frequencies
-        free[its] += part.counts
+    for block, stem_numbers, size in zip(postings, numbers, passages, strict=True):
+        shifts = free[stem_numbers] - _starts(block.counts)
+        targets = np.repeat(shifts, block.counts) + np.arange(len(block.rows))
+        rows[targets] = block.rows.astype(np.int64) + before
+        frequencies[targets] = block.frequencies
+        free[stem_numbers] += block.counts
         before += size
     return Postings(stems, counts, rows, frequencies)
 
 
 def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings) -> bytes:
     """Build the block of passages from their ids, lengths and postings."""
-    if len(ids) > MOST or (ids[1:] <= ids[:-1]).any():
-        raise ValueError(f"a block takes at most {MOST:,} passages, in order of increasing ID")
+    if len(ids) > MAX_PASSAGES or (ids[1:] <= ids[:-1]).any():
+        raise ValueError(f"a block takes at most {MAX_PASSAGES:,} passages, in order of increasing ID")
     first_id = int(ids[0]) if len(ids) else 0
     stems = _lines(postings.stems)
     counts, rows, frequencies = map(_smallest, postings[1:])
@@ -279,5 +279,5 @@ def _lines(stems: Sequence[bytes]) -> Unsigned:
 
 def _smallest(values: NDArray[Any]) -> Unsigned:
     """Cast values to the smallest type that holds them."""
-    most = int(values.max()) if len(values) else 0
-    return values.astype(np.min_scalar_type(most).newbyteorder("<"))
+    highest = int(values.max()) if len(values) else 0
+    return values.astype(np.min_scalar_type(highest).newbyteorder("<"))

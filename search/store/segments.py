@@ -39,7 +39,7 @@ from search.records.visible_text import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of
-from search.store.postings import PostingsBlock, merged, written
+from search.store.postings import PostingsBlock, build_block, merge_blocks
 from search.store.settings import readable
 from search.store.terms import Stemmer, indexable
 from search.store.vectors import embeddings
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 LARGEST = 1 << 16  # passages of a segment
 LONGEST_TAIL = 4096
 # A segment is rewritten if more than one passage in five is deleted.
-_DEAD = 5
-_AT_ONCE = 4096  # passages of one block that is built from rows
+_MAX_DELETED = 5
+_BLOCK_PASSAGES = 4096  # of one block that is built from rows
 
 _stemmer = Stemmer()
 
@@ -83,12 +83,12 @@ class Segment:
     words_crc: int
 
     @property
-    def faiss(self) -> str:
+    def codes_path(self) -> str:
         """Path of the segment's FAISS file, relative to the index."""
         return f"{VECTORS}/{self.file}.faiss"
 
     @property
-    def words(self) -> str:
+    def postings_path(self) -> str:
         """Path of the segment's file of postings, relative to the index."""
         return f"{VECTORS}/{self.file}.words"
 
@@ -100,18 +100,18 @@ class Segment:
         """
         require_no_link(index / VECTORS)
         scale = codes.CodeScale(self.peak, self.error)
-        return codes.Codes(index / self.faiss, self.count, dimension, scale, self.codes_crc)
+        return codes.Codes(index / self.codes_path, self.count, dimension, scale, self.codes_crc)
 
-    def open_words(self, index: Path) -> PostingsBlock:
+    def open_postings(self, index: Path) -> PostingsBlock:
         """Open the segment's postings.
 
         Raises:
             IndexDamaged: the file is missing or damaged.
         """
         require_no_link(index / VECTORS)
-        content = content_of(index / self.words, self.words_size)
+        content = content_of(index / self.postings_path, self.words_size)
         if codes.checksum(content) != self.words_crc:
-            raise damaged(index / self.words)
+            raise damaged(index / self.postings_path)
         return PostingsBlock(content)
 
 
@@ -124,9 +124,13 @@ def read_segments(connection: sqlite3.Connection) -> list[Segment]:
     return [Segment(*row) for row in connection.execute(SELECT_SEGMENTS)]
 
 
-def named_files(connection: sqlite3.Connection) -> set[str]:
+def segment_files(connection: sqlite3.Connection) -> set[str]:
     """Return the paths of all segment files that index.db names, relative to the index."""
-    return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
+    return {
+        name
+        for segment in read_segments(connection)
+        for name in (segment.codes_path, segment.postings_path)
+    }
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
@@ -160,7 +164,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 
 def tail_is_intact(connection: sqlite3.Connection, blocks: Sequence[PostingsBlock]) -> bool:
-    """Return True if the blocks of table `words` are those that the texts of their passages give.
+    """Return True if the blocks of table `words` match the texts of their passages.
 
     Raises:
         IndexDamaged: a block, or the markup of a passage, cannot be read.
@@ -169,7 +173,7 @@ def tail_is_intact(connection: sqlite3.Connection, blocks: Sequence[PostingsBloc
         dead = tombstones(connection)
         alive = [~np.isin(block.ids, dead) for block in blocks]
         ids = np.concatenate([block.ids[living] for block, living in zip(blocks, alive, strict=True)])
-        return merged(blocks, alive) == written(_stemmer, list(texts_of(connection, ids)))
+        return merge_blocks(blocks, alive) == build_block(_stemmer, list(texts_of(connection, ids)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class MergeInput:
     segment: Segment | None = None
 
 
-def _parts_of_tail(connection: sqlite3.Connection) -> list[MergeInput]:
+def _tail_inputs(connection: sqlite3.Connection) -> list[MergeInput]:
     rows = connection.execute(
         """SELECT "first", "last", count, (SELECT count(*) FROM tombstones WHERE passage BETWEEN "first" AND "last")
            FROM words ORDER BY "first" """
@@ -198,12 +202,12 @@ def _parts_of_tail(connection: sqlite3.Connection) -> list[MergeInput]:
     return [MergeInput(first, last, count - dead, dead) for first, last, count, dead in rows]
 
 
-def _parts_of_segments(connection: sqlite3.Connection) -> list[MergeInput]:
-    parts = []
+def _segment_inputs(connection: sqlite3.Connection) -> list[MergeInput]:
+    inputs = []
     for segment in read_segments(connection):
         dead = len(tombstones(connection, segment.first, segment.last))
-        parts.append(MergeInput(segment.first, segment.last, segment.count - dead, dead, segment))
-    return parts
+        inputs.append(MergeInput(segment.first, segment.last, segment.count - dead, dead, segment))
+    return inputs
 
 
 def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
@@ -212,35 +216,35 @@ def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
     Args:
         passages: (ID, context, text without markup) of each passage, by increasing IDs.
     """
-    for start in range(0, len(passages), _AT_ONCE):
-        chunk = passages[start : start + _AT_ONCE]
-        block = written(_stemmer, [(id_, indexable(context, text)) for id_, context, text in chunk])
+    for start in range(0, len(passages), _BLOCK_PASSAGES):
+        chunk = passages[start : start + _BLOCK_PASSAGES]
+        block = build_block(_stemmer, [(id_, indexable(context, text)) for id_, context, text in chunk])
         _put_block(tables, chunk[0][0], chunk[-1][0], len(chunk), block)
-        parts = _parts_of_tail(tables.connection)
-        parts = parts[_first_to_merge(parts, 1, LONGEST_TAIL) :]
-        if len(parts) > 1:  # merge the last block with the preceding ones that are no larger
-            first, last = parts[0].first, parts[-1].last
-            block = _merged(
+        inputs = _tail_inputs(tables.connection)
+        inputs = inputs[_first_to_merge(inputs, 1, LONGEST_TAIL) :]
+        if len(inputs) > 1:  # merge the last block with the preceding ones that are no larger
+            first, last = inputs[0].first, inputs[-1].last
+            block = _merge_living(
                 tables.connection, blocks_of_tail(tables.connection, first, last), first, last
             )
             tables.delete("words", '"first" BETWEEN ? AND ?', first, last)
             tables.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
-            _put_block(tables, first, last, sum(part.living for part in parts), block)
+            _put_block(tables, first, last, sum(source.living for source in inputs), block)
 
 
 def _put_block(tables: Tables, first: int, last: int, count: int, block: bytes) -> None:
     tables.insert("words", [{"first": first, "last": last, "count": count, "block": block}])
 
 
-def _merged(
+def _merge_living(
     connection: sqlite3.Connection, blocks: Sequence[PostingsBlock], first: int, last: int
 ) -> bytes:
     """Merge blocks with IDs from `first` to `last`, without their deleted passages."""
     dead = tombstones(connection, first, last)
-    return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
+    return merge_blocks(blocks, [~np.isin(block.ids, dead) for block in blocks])
 
 
-def _first_to_merge(parts: Sequence[MergeInput], new: int, largest: int) -> int:
+def _first_to_merge(inputs: Sequence[MergeInput], new: int, largest: int) -> int:
     """Return the position of the first input to merge.
 
     The last `new` inputs are merged, and each input before them that is no larger than all inputs after it.
@@ -248,39 +252,43 @@ def _first_to_merge(parts: Sequence[MergeInput], new: int, largest: int) -> int:
     Args:
         largest: maximum number of passages of a merge.
     """
-    start = len(parts) - new
-    total = sum(part.living for part in parts[start:])
-    while start and parts[start - 1].living <= total and parts[start - 1].living + total <= largest:
+    start = len(inputs) - new
+    total = sum(source.living for source in inputs[start:])
+    while start and inputs[start - 1].living <= total and inputs[start - 1].living + total <= largest:
         start -= 1
-        total += parts[start].living
+        total += inputs[start].living
     return start
 
 
-def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
+def _filled(inputs: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
     """Split inputs into groups of neighbours, each group as large as a segment can be."""
     groups: list[list[MergeInput]] = []
-    for part in parts:
-        if not groups or sum(member.living for member in groups[-1]) + part.living > LARGEST:
+    for source in inputs:
+        if not groups or sum(member.living for member in groups[-1]) + source.living > LARGEST:
             groups.append([])
-        groups[-1].append(part)
+        groups[-1].append(source)
     return [*groups]
 
 
 def flush_if_full(tables: Tables, index: Path, dimension: int) -> None:
     """Write full segments from the write buffer, in the middle of a run."""
-    tail = _parts_of_tail(tables.connection)
-    if sum(part.living for part in tail) > LARGEST:
+    tail = _tail_inputs(tables.connection)
+    if sum(source.living for source in tail) > LARGEST:
         _replace(tables, index, dimension, _filled(tail)[:-1])
 
 
 def flush(tables: Tables, index: Path, dimension: int) -> None:
     """Write and compact the segments that are due, at the end of a run."""
-    segments, tail = _parts_of_segments(tables.connection), _parts_of_tail(tables.connection)
-    parts = [*segments, *tail]
-    due = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
-    start = _first_to_merge(parts, len(tail), LARGEST) if due else len(parts)
-    to_compact = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
-    _replace(tables, index, dimension, [*to_compact, *_filled(parts[start:])])
+    segments, tail = _segment_inputs(tables.connection), _tail_inputs(tables.connection)
+    inputs = [*segments, *tail]
+    due = tail and (not segments or sum(source.living for source in tail) > LONGEST_TAIL)
+    start = _first_to_merge(inputs, len(tail), LARGEST) if due else len(inputs)
+    to_compact = [
+        [source]
+        for source in segments[:start]
+        if _MAX_DELETED * source.dead > source.living + source.dead
+    ]
+    _replace(tables, index, dimension, [*to_compact, *_filled(inputs[start:])])
 
 
 def rebuild_segments(tables: Tables, index: Path, dimension: int) -> None:
@@ -309,7 +317,9 @@ def _replace(
     highest = "SELECT coalesce(max(id), 0) FROM segments"
     number = 1 + int(tables.connection.execute(highest).fetchone()[0])
     for group in due:
-        segment = _written(tables.connection, index, dimension, group, number + len(segments), everything)
+        segment = _write_segment(
+            tables.connection, index, dimension, group, number + len(segments), everything
+        )
         segments += [segment] if segment else []
     sync_folder(index / VECTORS)
     spans = [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]
@@ -321,7 +331,7 @@ def _replace(
         tables.insert("segments", map(asdict, segments))
 
 
-def _written(
+def _write_segment(
     connection: sqlite3.Connection,
     index: Path,
     dimension: int,
@@ -341,7 +351,9 @@ def _written(
         require_no_link(folder)
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
     faiss, postings = index / WORK / f"{name}.faiss", index / WORK / f"{name}.words"
-    content = _words_of_rows(connection, ids) if of_rows else _words(connection, index, group)
+    content = (
+        _postings_of_rows(connection, ids) if of_rows else _merged_postings(connection, index, group)
+    )
     for path, data in ((faiss, b""), (postings, content)):
         create(path, data)
         with suppress(FileNotFoundError):  # everybody who may read index.db may read these files
@@ -365,18 +377,18 @@ def _written(
     )
 
 
-def _words(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInput]) -> bytes:
+def _merged_postings(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInput]) -> bytes:
     """Merge the postings of older segments and blocks."""
     blocks: list[PostingsBlock] = []
-    for part in group:
-        tail = blocks_of_tail(connection, part.first, part.first)
-        blocks += [part.segment.open_words(index)] if part.segment else tail
-    return _merged(connection, blocks, group[0].first, group[-1].last)
+    for source in group:
+        tail = blocks_of_tail(connection, source.first, source.first)
+        blocks += [source.segment.open_postings(index)] if source.segment else tail
+    return _merge_living(connection, blocks, group[0].first, group[-1].last)
 
 
-def _words_of_rows(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:
+def _postings_of_rows(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:
     """Build the postings of passages from their rows."""
-    starts = range(0, len(ids), _AT_ONCE)
-    texts = (list(texts_of(connection, ids[start : start + _AT_ONCE])) for start in starts)
-    blocks = [PostingsBlock(written(_stemmer, chunk)) for chunk in texts]
-    return merged(blocks, [np.ones(len(block), dtype=bool) for block in blocks])
+    starts = range(0, len(ids), _BLOCK_PASSAGES)
+    texts = (list(texts_of(connection, ids[start : start + _BLOCK_PASSAGES])) for start in starts)
+    blocks = [PostingsBlock(build_block(_stemmer, chunk)) for chunk in texts]
+    return merge_blocks(blocks, [np.ones(len(block), dtype=bool) for block in blocks])

@@ -34,7 +34,7 @@ def readable(subject: str) -> Iterator[None]:
         raise IndexDamaged(f"{subject} cannot be read ({detail:.100}). {IndexDamaged.CHECK}") from error
 
 
-Named: TypeAlias = "str | Path | Sequence[str | Path]"
+FolderPaths: TypeAlias = "str | Path | Sequence[str | Path]"
 """Path of a folder, or the paths of several folders."""
 
 
@@ -55,25 +55,25 @@ class Folders:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, named: Named | Folders) -> Folders:
-        """Return the folders that a user named, after checking that they exist.
+    def of(cls, folders: FolderPaths | Folders) -> Folders:
+        """Return the folders at the paths that a user typed, after checking that they exist.
 
         For the `Folders` of an existing index, only the root is checked.
 
         Raises:
             InputError: a folder is missing, is a file or is inside another; or they have no common parent.
         """
-        if isinstance(named, Folders):
-            named.require_files()
-            if not named.root.is_dir():
+        if isinstance(folders, Folders):
+            folders.require_files()
+            if not folders.root.is_dir():
                 raise InputError(
-                    f"{named.described} {'are' if named.names else 'is'} gone. If you moved it, "
+                    f"{folders.described} {'are' if folders.names else 'is'} gone. If you moved it, "
                     "run: seewhy move INDEX FOLDER"
                 )
-            return named
-        for folder in [named] if isinstance(named, str | os.PathLike) else named:
+            return folders
+        for folder in [folders] if isinstance(folders, str | os.PathLike) else folders:
             _require_folder(folder)
-        paths = absolute(named)
+        paths = absolute(folders)
         if len(paths) == 1:
             return cls(paths[0])
         for outer, inner in pairwise(paths):
@@ -139,15 +139,16 @@ class Folders:
         """The folders in a message: "the folder" or "the folders" with their paths."""
         if self.memory:
             return str(self)
-        return f"the folder{'s' * bool(self.names)} {as_text(self.paths)}"
+        noun = "folders" if self.names else "folder"
+        return f"the {noun} {as_text(self.paths)}"
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.paths)) or MEMORY
 
 
-def absolute(named: Named) -> list[Path]:
+def absolute(folders: FolderPaths) -> list[Path]:
     """Return the absolute path of each folder, existing or not, sorted."""
-    typed = [named] if isinstance(named, str | os.PathLike) else named
+    typed = [folders] if isinstance(folders, str | os.PathLike) else folders
     return sorted(Path(folder).expanduser().resolve() for folder in typed)
 
 

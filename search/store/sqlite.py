@@ -30,7 +30,6 @@ import sqlite3
 import threading
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,7 @@ from search import files
 from search.errors import IndexDamaged
 from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
-from search.store.database import as_search_error, connect_to_read, decoded, unfilled, whole
+from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
 from search.store.files import DATABASE, remove_index
 from search.store.null_distribution import Baseline, read_baseline
 from search.store.passages import SnapshotReader
@@ -48,9 +47,9 @@ from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
 from search.store.status import status_of
-from search.store.terms import IndexTerm, Stemmer, words
+from search.store.terms import IndexTerm, Stemmer, word_spans
 from search.store.token_vectors import token_vectors_of
-from search.store.vectors import best, cosines_of, embeddings
+from search.store.vectors import cosines_of, embeddings, nearest_rows
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -64,12 +63,12 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
     Terms: TypeAlias = Sequence[IndexTerm]
 
-# Up to so many passages, embeddings are read from index.db instead of searching codes: in every search, and in the
-# first search of a process, because loading FAISS takes as long as reading 10,000 embeddings (50 ms).
+# Below these counts of passages, embeddings are read directly: always (500), and in a process's first search (10,000),
+# because loading FAISS takes as long as reading 10,000 embeddings (50 ms).
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
-# Passages; with more, upper bounds of their cosines are computed first.
-_MANY = 100
-_KEPT = 32  # cached results of filters, and facets
+# With more passages, upper bounds of their cosines are computed first.
+_MAX_EXACT = 100
+_MAX_CACHED = 32  # results of filters, and facets
 
 # The values of facts; they also identify a state.
 _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
@@ -91,7 +90,6 @@ class Store:
         searches: number of searches by embedding.
         problem: warning about a damaged file that does not stop queries; "" without one.
         latest_facts: facts about the newest state that was read; None before the first read.
-        mine: thread-local storage with the thread's connection.
         local: True if the passages are on this machine.
     """
 
@@ -103,7 +101,7 @@ class Store:
         self.state: State | None = None
         self._codes: dict[str, Codes] = {}
         self._blocks: dict[str, PostingsBlock] = {}
-        self.mine = threading.local()
+        self._thread_local = threading.local()
         self._seen: tuple[int, ...] = ()
         self.latest_facts: IndexMeta | None = None
 
@@ -147,9 +145,9 @@ class Store:
 
     def close(self) -> None:
         """Close the connection of this thread; the next read opens another."""
-        if getattr(self.mine, "process", None) == os.getpid():
-            self.mine.connection.close()
-            self.mine.of = None
+        if getattr(self._thread_local, "process", None) == os.getpid():
+            self._thread_local.connection.close()
+            self._thread_local.database = None
 
     def remove(self) -> None:
         """Delete the index, also on its server."""
@@ -164,7 +162,7 @@ class Store:
         """
         connection = None
         try:
-            connection = self._begun()
+            connection = self._begin()
             yield Snapshot(self, connection)
         except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
             if (translation := as_search_error(error, self.path / DATABASE)) is error:
@@ -176,30 +174,30 @@ class Store:
             if connection is not None and files.WINDOWS:
                 connection.close()
 
-    def _begun(self) -> sqlite3.Connection:
-        """Return the connection of this thread, in a transaction that already sees a fixed state of the index."""
-        mine, database = self.mine, self.files / DATABASE
+    def _begin(self) -> sqlite3.Connection:
+        """Return this thread's connection, inside an open read transaction."""
+        local, database = self._thread_local, self.files / DATABASE
         try:
             status = database.stat()
             now = (status.st_dev, status.st_ino, os.getpid())
         except OSError:
             now = None
-        if not files.WINDOWS and now is not None and getattr(mine, "of", None) == now:
+        if not files.WINDOWS and now is not None and getattr(local, "database", None) == now:
             with suppress(sqlite3.OperationalError):
-                mine.connection.execute("BEGIN")
-                mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-                return mine.connection
-        if getattr(mine, "process", None) == os.getpid():
+                local.connection.execute("BEGIN")
+                local.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+                return local.connection
+        if getattr(local, "process", None) == os.getpid():
             # Python closes it only at the next garbage collection; until then, it could keep a writer waiting.
-            mine.connection.close()
-        mine.of = None
-        mine.connection, mine.process = connect_to_read(database), os.getpid()
-        mine.connection.execute("BEGIN")
-        if mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
-            mine.connection.close()  # in a transaction it would keep the writer from committing
+            local.connection.close()
+        local.database = None
+        local.connection, local.process = connect_to_read(database), os.getpid()
+        local.connection.execute("BEGIN")
+        if local.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+            local.connection.close()  # in a transaction it would keep the writer from committing
             raise unfilled(database)
-        mine.of = now
-        return mine.connection
+        local.database = now
+        return local.connection
 
     def codes(self, segment: Segment, dimension: int) -> Codes | None:
         """Open the FAISS file of a segment. If it is damaged, set `problem` and return None."""
@@ -209,7 +207,7 @@ class Store:
                     self._codes[segment.file] = segment.open_codes(self.files, dimension)
                 except IndexDamaged:
                     self.problem = (
-                        f"the file '{segment.faiss}' is damaged or missing, so queries are slower "
+                        f"the file '{segment.codes_path}' is damaged or missing, so queries are slower "
                         f"but still exact. {IndexDamaged.REPAIR}"
                     )
                     return None
@@ -218,13 +216,14 @@ class Store:
     def block(self, segment: Segment) -> PostingsBlock:
         """Open the postings of a segment."""
         if segment.file not in self._blocks:
-            self._blocks[segment.file] = segment.open_words(self.files)
+            self._blocks[segment.file] = segment.open_postings(self.files)
         return self._blocks[segment.file]
 
     def keep(self, state: State) -> None:
         """Replace the cached state; close the files that the new state does not name."""
+        files = {segment.file for segment in state.segments}
         for opened in (self._codes, self._blocks):
-            for name in opened.keys() - set(map(attrgetter("file"), state.segments)):
+            for name in opened.keys() - files:
                 del opened[name]
         self.state, self.problem = state, ""
 
@@ -241,7 +240,7 @@ class State:
         self.key = key
         self.segments = [Segment(*row) for row in segments]
         self.after = self.segments[-1].last if self.segments else 0
-        self.facts = IndexMeta.of(whole(decoded(meta.items()), database))
+        self.facts = IndexMeta.of(require_readable(decoded(meta.items()), database))
         self.dead: Ids | None = None
         self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
         self.keyword_index: KeywordIndex | None = None
@@ -288,9 +287,10 @@ class Snapshot(SnapshotReader):
             query: (d,) vector of unit length.
             k: number of passages, at least 1; fewer are returned only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
-            terms: terms of the query; a server examines the passages that contain them, too.
+            terms: terms of the query. Ignored here; a server also considers passages with these terms.
         """
-        store, count = self._store, self._state.facts.passages if among is None else len(among)
+        store = self._store
+        count = self._state.facts.passages if among is None else len(among)
         store.searches += 1
         quick = _READ_FIRST if store.searches == 1 else _ALWAYS_READ
         views = None if count <= quick or 4 * k >= count else self._views(len(query), among)
@@ -302,7 +302,7 @@ class Snapshot(SnapshotReader):
             newer = embeddings(self.connection, len(query), among=left)
         cosines: dict[int, float] = {}
         for ids, vectors in newer:
-            cosines.update(best(ids, vectors, query, k))
+            cosines.update(nearest_rows(ids, vectors, query, k))
         return nearest_of(self.connection, list((views or {}).values()), query, k, cosines)
 
     def cosines(
@@ -314,16 +314,20 @@ class Snapshot(SnapshotReader):
             least: (n,) lowest cosine of interest for each passage; passages must then be in the order of IDs. To save
                 time, a passage with a lower cosine may get minus infinity.
         """
-        ids, places = np.unique(passages, return_inverse=True)
-        worth = np.ones(len(ids), dtype=bool)
-        if least is not None and len(ids) > _MANY and (views := self._views(len(query), ids)) is not None:
+        ids, positions = np.unique(passages, return_inverse=True)
+        is_needed = np.ones(len(ids), dtype=bool)
+        if (
+            least is not None
+            and len(ids) > _MAX_EXACT
+            and (views := self._views(len(query), ids)) is not None
+        ):
             rough_query = RoughQuery(query)
             for segment, view in views.items():
-                here = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
-                worth[here] = view.codes.highest(rough_query, ids[here]) >= least[here]
+                rows = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
+                is_needed[rows] = view.codes.highest(rough_query, ids[rows]) >= least[rows]
         cosines = np.full(len(ids), -np.inf)
-        cosines[worth] = cosines_of(self.connection, query, ids[worth])
-        return cosines[places]
+        cosines[is_needed] = cosines_of(self.connection, query, ids[is_needed])
+        return cosines[positions]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         """Return the (n, d) embeddings of existing passages, in their order; each has unit length."""
@@ -391,9 +395,9 @@ class Snapshot(SnapshotReader):
         """Return the words and phrases of a query, without duplicates."""
         return self._store.stemmer.terms(query)
 
-    def words(self, text: str) -> list[IndexTerm]:
+    def tokenize(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""
-        return self._store.stemmer.at(text, words(text))
+        return self._store.stemmer.at(text, word_spans(text))
 
     def counts(self, terms: Terms) -> list[int]:
         """Return the number of passages with each term."""
@@ -469,14 +473,14 @@ class Snapshot(SnapshotReader):
         """Return the IDs of the passages that pass a filter; cached until the index changes."""
         from search.store.filters import passing
 
-        kept = self._state.passing
-        if where not in kept:
-            if len(kept) >= _KEPT:
-                kept.clear()
-            kept[where] = passing(self.connection, where, self._with_words, self.ids)
-        return kept[where]
+        cache = self._state.passing
+        if where not in cache:
+            if len(cache) >= _MAX_CACHED:
+                cache.clear()
+            cache[where] = passing(self.connection, where, self._with_phrase, self.ids)
+        return cache[where]
 
-    def _with_words(self, text: str) -> Ids:
+    def _with_phrase(self, text: str) -> Ids:
         """Return the IDs of the passages that contain a phrase."""
         (stems,) = self._store.stemmer.stems([text])
         if not stems:
@@ -497,12 +501,12 @@ class Snapshot(SnapshotReader):
             return facets_of(
                 self.connection, among if passing is None else np.intersect1d(among, passing)
             )
-        kept = self._state.facets
-        if where not in kept:
-            if len(kept) >= _KEPT:
-                kept.clear()
-            kept[where] = facets_of(self.connection, self.passing(where))
-        return kept[where]
+        cache = self._state.facets
+        if where not in cache:
+            if len(cache) >= _MAX_CACHED:
+                cache.clear()
+            cache[where] = facets_of(self.connection, self.passing(where))
+        return cache[where]
 
     def random_pairs(self) -> Baseline | None:
         """Return the scores of random pairs of a query and a passage; None if they were not measured."""

@@ -1,4 +1,4 @@
-"""Preparation of texts for FTS5, and the words of a query.
+"""Words of texts and queries, as FTS5 tokenizes and stems them.
 
 FTS5's tokenizer `unicode61` makes every run of letters and digits a token, so `snake_case` and `path/like.this` become
 several words. Three things are added here, for passages and queries alike: variants of a letter are unified (NFKC); the
@@ -15,8 +15,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby, pairwise, starmap
-from operator import itemgetter, methodcaller
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from search.errors import SearchError
@@ -31,7 +31,7 @@ _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]
 # A text without any of these characters has no ideographs and no combining marks.
 _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\u2bff]")
 _LETTERS = re.compile(r"[^\W_]+")
-_MOST_WORDS = 50_000  # words whose stems are cached
+_MAX_CACHED_WORDS = 50_000  # words whose stems are cached
 _NO_FTS5 = (
     "this Python's SQLite lacks full-text search (FTS5). Install Python from python.org or conda-forge."
 )
@@ -78,20 +78,20 @@ def unquoted(text: str) -> str:
     return re.sub(QUOTED, r" \1 ", text)
 
 
-def words(text: str) -> Iterator[tuple[int, int]]:
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each word of a text; a name in CamelCase is followed by the spans of its parts."""
 
-    def kind(place: int) -> int:
-        character = text[place]
+    def kind(position: int) -> int:
+        character = text[position]
         if _IDEOGRAPH.match(character):
-            return place + 1
+            return position + 1
         return 0 if character.isalnum() or unicodedata.category(character)[0] == "M" else -1
 
     if _FAR.search(text):
-        runs = (list(places) for key, places in groupby(range(len(text)), kind) if key >= 0)
+        runs = (list(positions) for key, positions in groupby(range(len(text)), kind) if key >= 0)
         spans: Iterable[tuple[int, int]] = ((run[0], run[-1] + 1) for run in runs)
     else:
-        spans = map(methodcaller("span"), _LETTERS.finditer(text))
+        spans = [match.span() for match in _LETTERS.finditer(text)]
     for start, end in spans:
         yield start, end
         if _HUMP.search(text[start:end]):
@@ -110,14 +110,14 @@ class Stemmer:
     """FTS5's tokenizer, run in an in-memory database. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept = threading.local()
+        self._thread_local = threading.local()
         self._stems_of: dict[str, tuple[str, ...]] = {}  # the stems of words
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """Return the tokens of each text, in order."""
         plain_texts = list(map(folded, texts))
         stems: list[list[str]] = [[] for _ in plain_texts]
-        with self._holding(plain_texts) as connection:
+        with self._tokenized(plain_texts) as connection:
             rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
             for number, stem in rows:
                 stems[number].append(stem)
@@ -129,7 +129,7 @@ class Stemmer:
         The second item lists the positions of the texts, one for each occurrence: "0,0,3". FTS5 truncates long tokens,
         so a token may end within a letter; it is therefore bytes.
         """
-        with self._holding(texts) as connection:
+        with self._tokenized(texts) as connection:
             return connection.execute(
                 "SELECT CAST(term AS BLOB), group_concat(doc) FROM tokens GROUP BY term ORDER BY term"
             ).fetchall()
@@ -141,7 +141,7 @@ class Stemmer:
             Position in `texts` -> number of occurrences, for the texts that contain the stems.
         """
         select = "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?"
-        with self._holding(texts) as connection:
+        with self._tokenized(texts) as connection:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
         return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
@@ -152,7 +152,7 @@ class Stemmer:
         consecutively.
         """
         spans = [match.span(match.lastindex or 0) for match in _IN_A_ROW.finditer(query)]
-        spans += words(_IN_A_ROW.sub(lambda match: " " * len(match[0]), query))
+        spans += word_spans(_IN_A_ROW.sub(lambda match: " " * len(match[0]), query))
         terms: dict[tuple[str, ...], IndexTerm] = {}
         for term in sorted(self.at(query, spans), key=itemgetter(1, 2)):
             if term.stems:
@@ -161,18 +161,16 @@ class Stemmer:
 
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[IndexTerm]:
         """Return the term at each span of a text, in order. A term has no stems if FTS5 finds no token in it."""
-        places = list(spans)
-        texts = list(map(text.__getitem__, starmap(slice, places)))
-        if len(self._stems_of) > _MOST_WORDS:
+        typed = [(text[start:end], start, end) for start, end in spans]
+        if len(self._stems_of) > _MAX_CACHED_WORDS:
             self._stems_of = {}
         stems = self._stems_of
-        if new := set(texts).difference(stems):
+        if new := {word for word, _, _ in typed}.difference(stems):
             stems |= dict(zip(new, self.stems(new), strict=True))
-        starts, ends = map(itemgetter(0), places), map(itemgetter(1), places)
-        return list(map(IndexTerm, texts, starts, ends, map(stems.__getitem__, texts)))
+        return [IndexTerm(word, start, end, stems[word]) for word, start, end in typed]
 
     @contextmanager
-    def _holding(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
+    def _tokenized(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
         """Yield a connection whose FTS5 table contains the texts."""
         connection = self._connection()
         connection.execute("BEGIN")
@@ -183,7 +181,7 @@ class Stemmer:
             connection.execute("ROLLBACK")
 
     def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._kept, "connection", None)
+        connection: sqlite3.Connection | None = getattr(self._thread_local, "connection", None)
         if connection is None:
             connection = sqlite3.connect(":memory:", isolation_level=None)
             try:
@@ -193,5 +191,5 @@ class Stemmer:
             except sqlite3.OperationalError as error:
                 raise SearchError(_NO_FTS5) if "no such module" in str(error) else error from None
             connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (one, instance)")
-            self._kept.connection = connection
+            self._thread_local.connection = connection
         return connection

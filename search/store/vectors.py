@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-5
 
 # Difference of the squared length of an embedding from 1; rounding to float32 gives less than 1e-6.
-_OFF_UNIT = 1e-5
+_MAX_LENGTH_ERROR = 1e-5
 
-# Rows converted to float64 at a time, because float64 takes twice the memory.
-_ROWS_AT_ONCE = 1024
+# Rows that are read, or converted to float64, at a time.
+_BATCH_ROWS = 1024
 
-_LAST = 2**62  # above all ids
+_MAX_ID = 2**62
 
 _VECTORS = "SELECT passage, vector FROM embeddings WHERE passage"
 
 # Results of one search for pairs: 400 MB.
-_MOST_PAIRS = 1 << 25
+_MAX_PAIRS = 1 << 25
 
 
 def load_faiss() -> Any:
@@ -52,7 +52,7 @@ def is_embedding(blob: bytes, dimension: int) -> bool:
     if len(blob) != 4 * dimension:
         return False
     vector = np.frombuffer(blob, dtype="<f4").astype(np.float64)
-    return bool(abs(vector @ vector - 1) < _OFF_UNIT)
+    return bool(abs(vector @ vector - 1) < _MAX_LENGTH_ERROR)
 
 
 def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -64,7 +64,7 @@ def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> N
     return np.multiply(vectors, query, dtype=np.float64).sum(axis=1).astype(np.float32)
 
 
-def best(
+def nearest_rows(
     ids: NDArray[np.int64], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int
 ) -> list[tuple[int, float]]:
     """Return the k passages with the highest cosine, best first, as (passage id, cosine); ties in the order of ids.
@@ -77,11 +77,11 @@ def best(
     if len(ids) > k:  # matrix products select the rows whose exact cosines are computed
         rough = vectors @ query
         off = max(_ROUNDING, 2 * len(query) * 2.0**-24)  # Higham 2002, section 3.1
-        worth = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
-        ids, vectors = ids[worth], vectors[worth]
+        candidates = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
+        ids, vectors = ids[candidates], vectors[candidates]
     cosines = np.empty(len(ids), dtype=np.float32)
-    for start in range(0, len(ids), _ROWS_AT_ONCE):
-        end = start + _ROWS_AT_ONCE
+    for start in range(0, len(ids), _BATCH_ROWS):
+        end = start + _BATCH_ROWS
         cosines[start:end] = exact_cosines(vectors[start:end], query)
     first = np.lexsort((ids, -cosines))[:k]
     return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
@@ -115,9 +115,9 @@ def pairs_near(
         vectors: (n, d) float32, unit length.
     """
     index = load_faiss().IndexFlatIP(vectors.shape[1])
-    rows_at_once = max(32, min(_ROWS_AT_ONCE, _MOST_PAIRS // max(1, len(vectors))))
-    for start in range(0, len(vectors), rows_at_once):
-        block = vectors[start : start + rows_at_once]
+    batch_rows = max(32, min(_BATCH_ROWS, _MAX_PAIRS // max(1, len(vectors))))
+    for start in range(0, len(vectors), batch_rows):
+        block = vectors[start : start + batch_rows]
         index.add(block)
         ends, _, earlier = index.range_search(block, threshold - _ROUNDING)
         later = start + np.repeat(np.arange(len(block)), np.diff(ends.astype(np.int64)))
@@ -129,7 +129,7 @@ def embeddings(
     connection: sqlite3.Connection,
     dimension: int,
     after: int = 0,
-    upto: int = _LAST,
+    upto: int = _MAX_ID,
     among: NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Yield blocks of (passage ids, vectors (n, d)), in the order of ids.
@@ -143,9 +143,9 @@ def embeddings(
     """
     if among is None:
         rows = connection.execute(f"{_VECTORS} > ? AND passage <= ? ORDER BY passage", (after, upto))
-        blocks = iter(partial(rows.fetchmany, _ROWS_AT_ONCE), [])
+        blocks = iter(partial(rows.fetchmany, _BATCH_ROWS), [])
     else:
-        blocks = map(partial(_rows, connection, among), range(0, len(among), _ROWS_AT_ONCE))
+        blocks = map(partial(_rows, connection, among), range(0, len(among), _BATCH_ROWS))
     for block in filter(None, blocks):
         ids, blobs = zip(*block, strict=True)
         with readable("the embeddings of the index"):
@@ -158,6 +158,6 @@ def embeddings(
 def _rows(
     connection: sqlite3.Connection, among: NDArray[np.int64], start: int
 ) -> list[tuple[int, bytes]]:
-    ids = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
+    ids = json.dumps(among[start : start + _BATCH_ROWS].tolist())
     query = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
     return connection.execute(query, (ids,)).fetchall()

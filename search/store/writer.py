@@ -81,10 +81,10 @@ _ROWS = ("csv", "jsonl", "text")  # kinds with passages that differ in a number 
 
 def document_sha256(document: Document) -> str:
     """Return the SHA-256 of everything that the passages of a document depend on."""
-    parts = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
+    values = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
     if document.pages:
-        parts.append(json.dumps(document.pages))
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        values.append(json.dumps(document.pages))
+    return hashlib.sha256("\0".join(values).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Writer(Tables):
@@ -159,8 +159,8 @@ class Writer(Tables):
                 stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
                 gone = [row[0] for row in stored if row[0] not in update.records]
                 passages -= self._delete_documents(file, gone)
-        for table, of_table in rows.items():
-            self.insert(table, of_table)
+        for table, rows_of_table in rows.items():
+            self.insert(table, rows_of_table)
         self.put(passages=passages, last_passage=last)
         add(self, added)
 

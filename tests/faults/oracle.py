@@ -55,12 +55,12 @@ Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in
 _FEW = {
     "store.sqlite._ALWAYS_READ": -1,
     "store.sqlite._READ_FIRST": -1,
-    "store.codes._AT_FIRST": 1,
-    "store.codes._FEWEST": 1,
+    "store.codes._FIRST_FACTOR": 1,
+    "store.codes._MIN_CANDIDATES": 1,
     "ranking.fusion._EXTRA": 2,
     "store.segments.LONGEST_TAIL": 12,
     "store.segments.LARGEST": 16,
-    "store.segments._DEAD": 2,
+    "store.segments._MAX_DELETED": 2,
 }
 
 

@@ -73,7 +73,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_life_of_an_index(
     notes: Path, tiny_model: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.store.files._MOST_READ", 0)  # files of segments are mapped
+    monkeypatch.setattr("search.store.files._MAX_READ", 0)  # files of segments are mapped
     index = Index.build(notes, model=str(tiny_model))
     first = index.query("turn the key")
     (notes / "new.md").write_text("A key that nobody has turned yet.", encoding="utf-8")

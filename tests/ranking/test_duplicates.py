@@ -15,8 +15,8 @@ def ids_of(cluster: Cluster) -> list[int]:
 def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = index.duplicates(0.995)
     assert len(whole) > 5
-    monkeypatch.setattr("search.store.vectors._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones
-    monkeypatch.setattr("search.ranking.duplicates._AT_ONCE", 70)
+    monkeypatch.setattr("search.store.vectors._BATCH_ROWS", 50)  # several blocks, also uneven ones
+    monkeypatch.setattr("search.ranking.duplicates._BATCH_ROWS", 70)
     blocks = index.duplicates(0.995)
     assert [ids_of(cluster) for cluster in blocks] == [ids_of(cluster) for cluster in whole]
     assert [cluster.lowest for cluster in blocks] == pytest.approx([cluster.lowest for cluster in whole])

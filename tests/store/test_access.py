@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are rights and
 
 def test_files_of_a_large_index_are_mapped(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Index.open(indexed).query("turn the key")
-    monkeypatch.setattr("search.store.files._MOST_READ", 0)
+    monkeypatch.setattr("search.store.files._MAX_READ", 0)
     assert Index.open(indexed).query("turn the key") == read
 
 

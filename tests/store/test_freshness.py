@@ -94,7 +94,7 @@ def test_contents_that_nothing_can_be_done_with(
         "new\nMany people say that time is long.\nIt is not.\n", encoding="utf-8"
     )
     assert found(index)["deep/time.txt"].changed == "moved"
-    monkeypatch.setattr("search.store.freshness._LARGEST", 20)
+    monkeypatch.setattr("search.store.freshness._MAX_SIZE", 20)
     assert found(index)["deep/time.txt"].changed == "changed"
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from search import Hit, Index, InputError
 from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
+from search.store.milvus.store import MilvusSnapshot
+from search.store.sqlite import Snapshot
 from tests.conftest import WORDS, Run, save_tiny_bert
 from tests.milvus_server import MilvusServer
 
@@ -412,3 +414,16 @@ def test_an_index_of_somebody_else_sends_nothing(
         with pytest.raises(InputError, match="was not created in your data folder"):
             call()
     assert Index.build(notes, index=place, store=milvus).update().nothing_changed
+
+
+def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None:
+    methods = {name for kind in Snapshot.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
+    assert methods - vars(MilvusSnapshot).keys() == {"terms", "tokenize"}
+
+
+def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(both: tuple[Index, Index]) -> None:
+    _, far = both
+    assert far.facets() == ()
+    for list_passages in (far.map, far.duplicates):
+        with pytest.raises(InputError, match="cannot list all passages. Use a local index"):
+            list_passages()

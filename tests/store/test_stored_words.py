@@ -13,7 +13,7 @@ import pytest
 import search
 from search import InputError, Question
 from search.store.sqlite import Store
-from search.store.terms import Stemmer, indexable, words
+from search.store.terms import Stemmer, indexable, word_spans
 from tests.store import damage
 
 
@@ -126,7 +126,7 @@ def test_a_thousand_hostile_queries(index: search.Index) -> None:
 
 def test_words_cover_letters_and_digits() -> None:
     text = "Ünï_code getHTTPResponse2x e\u0301a 漢字 don't"
-    spans = [text[start:end] for start, end in words(text)]
+    spans = [text[start:end] for start, end in word_spans(text)]
     assert spans == [
         *(
             "Ünï",
@@ -153,7 +153,7 @@ def test_a_word_without_an_end_takes_no_time(letter: str) -> None:
 
 def test_a_name_has_no_part_of_one_letter() -> None:
     text = "iPhone and iOS, vitaminC, 3D, getA"
-    spans = [text[start:end] for start, end in words(text)]
+    spans = [text[start:end] for start, end in word_spans(text)]
     assert spans == ["iPhone", "Phone", "and", "iOS", "OS", "vitaminC", "vitamin", "3D", "getA", "get"]
     stems = Stemmer().stems([*spans, indexable("", text)])
     assert Counter(stems.pop()) == Counter(stem for (stem,) in stems)
@@ -169,13 +169,13 @@ def test_words_of_latin_texts_are_those_that_are_found_letter_by_letter() -> Non
     texts = [f"a{one}B {one}{one}1" for one in near]
     texts += ["".join(drawn.choices([*"aZ9_ é\u2019", *near], k=20)) for _ in range(500)]
     for text in texts:
-        *slowly, last = words(f"{text} {FAR}")
+        *slowly, last = word_spans(f"{text} {FAR}")
         assert last == (len(text) + 1, len(text) + 2)
-        assert list(words(text)) == slowly
+        assert list(word_spans(text)) == slowly
 
 
 def test_marks_and_ideographs_are_found_in_others() -> None:
-    assert list(words("e\u0301a 中文b")) == [(0, 3), (4, 5), (5, 6), (6, 7)]
+    assert list(word_spans("e\u0301a 中文b")) == [(0, 3), (4, 5), (5, 6), (6, 7)]
 
 
 def test_meaning_alone_needs_no_postings(index: search.Index, tmp_path: Path) -> None:

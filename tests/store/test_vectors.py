@@ -108,7 +108,7 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     folder, connection, vectors = filled
     segments.flush(Writer(connection), folder, D)
     segment = read_segments(connection)[1]
-    file = folder / segment.faiss
+    file = folder / segment.codes_path
     data = bytearray(file.read_bytes())
     if damage == "missing":
         file.unlink()
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
         data[9] ^= 1
         file.write_bytes(data)
     store = check(folder, connection, list(range(1, 301)), vectors)
-    assert segment.faiss in store.problem
+    assert segment.codes_path in store.problem
     assert "check --repair" in store.problem
 
 

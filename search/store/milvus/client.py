@@ -71,7 +71,7 @@ class Address:
 
 
 MOST_ROWS = 16_384  # of one answer: https://milvus.io/docs/limitations.md
-_ROWS_AT_ONCE = 500  # of one write request, whose limit is 64 MB
+_BATCH_ROWS = 500  # of one write request, whose limit is 64 MB
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
@@ -124,8 +124,8 @@ class Client:
 
     def put(self, collection: str, rows: Sequence[dict[str, Any]]) -> None:
         """Insert or replace rows by their keys; writing them twice has the same effect as once."""
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            self.call("upsert", collection, list(rows[start : start + _ROWS_AT_ONCE]))
+        for start in range(0, len(rows), _BATCH_ROWS):
+            self.call("upsert", collection, list(rows[start : start + _BATCH_ROWS]))
 
     def target(self, alias: str) -> str | None:
         """Return the collection that an alias points to; None if there is no such alias."""

@@ -103,11 +103,9 @@ def create(client: Client, server: Server, dimension: int) -> None:
             "create_collection", name, schema=schema, index_params=params, consistency_level="Strong"
         )
 
-    text, number, vector = (
-        {"max_length": LONGEST},
-        (DataType.INT64, dict[str, Any]()),
-        DataType.FLOAT_VECTOR,
-    )
+    text = {"max_length": LONGEST}
+    number = (DataType.INT64, dict[str, Any]())
+    vector = DataType.FLOAT_VECTOR
     words = {"enable_analyzer": True, "enable_match": True, "analyzer_params": {"tokenizer": "standard"}}
     passages = {
         "passage": number, "document": number, "embedding": (vector, {"dim": dimension}),
@@ -137,9 +135,9 @@ def activate(client: Client, collection: str) -> None:
 
 def drop_others(client: Client, keep: str) -> None:
     """Drop all collections of the index except those with the stamp of `keep`; "" drops all."""
-    its = re.compile(rf"({re.escape(client.address.name)}_[0-9a-f]{{8}})(_terms)?")
+    own_name = re.compile(rf"({re.escape(client.address.name)}_[0-9a-f]{{8}})(_terms)?")
     for name in client.call("list_collections"):
-        match = its.fullmatch(name)
+        match = own_name.fullmatch(name)
         if match and match[1] != keep:
             client.call("drop_collection", name)
 
@@ -148,7 +146,7 @@ OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
 """Columns of a row that `MilvusRow.of` reads."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
-_LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its hash
+_MAX_STEM_LENGTH = 100  # characters of a stem; a longer one is replaced by its hash
 
 
 @dataclass(frozen=True)
@@ -183,10 +181,12 @@ class MilvusRow:
 
 def key_of(stem: str) -> str:
     """Spell a stem in ASCII letters and digits, which no tokenizer splits or changes."""
-    if stem.isascii() and stem.isalnum() and len(stem) <= _LONGEST_KEPT:
+    if stem.isascii() and stem.isalnum() and len(stem) <= _MAX_STEM_LENGTH:
         return stem
-    written = stem.encode("utf-8", "surrogatepass")
-    return f"x{written.hex() if len(written) <= _LONGEST_KEPT else hashlib.sha256(written).hexdigest()}"
+    content = stem.encode("utf-8", "surrogatepass")
+    if len(content) <= _MAX_STEM_LENGTH:
+        return f"x{content.hex()}"
+    return f"x{hashlib.sha256(content).hexdigest()}"
 
 
 def rows_of(
@@ -212,14 +212,14 @@ def rows_of(
     }  # fmt: skip
     stems = stemmer.stems(indexable(passage.context, passage.visible_text) for passage in passages)
     rows = []
-    for id_, (passage, its_stems) in enumerate(zip(passages, stems, strict=True), first):
+    for id_, (passage, passage_stems) in enumerate(zip(passages, stems, strict=True), first):
         vector = np.frombuffer(vectors[content_key(passage.context, passage.visible_text)], dtype="<f4")
         own = {name: getattr(passage, name) for name in _COPIED}
         row: dict[str, Any] = {
             "passage": id_,
             "document": number,
             "embedding": vector,
-            "stems": " ".join(map(key_of, its_stems)),
+            "stems": " ".join(map(key_of, passage_stems)),
             "fields": fields_of(document, passage, file.size),
             "row": json.dumps(same | own),
         }

@@ -8,21 +8,21 @@ a snapshot may contain some of the new passages but the counts of the last run.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import numpy as np
 
 from search.errors import ChangedMeanwhile, IdMissing, IndexNotFound, InputError
-from search.records.contents import StoredPassage
+from search.records.contents import Facet, StoredPassage
+from search.records.documents import Annotation, Annotator, NamedDocument
+from search.records.memory_document import Document
 from search.records.reports import SkippedGroup, Status
 from search.store.bm25 import KeywordScores, norms, saturations, scale, weight
-from search.store.database import TABLES
 from search.store.files import remove_index
 from search.store.home import home
 from search.store.milvus.client import Client
@@ -39,16 +39,15 @@ if TYPE_CHECKING:
 
     from search.store.conditions import Where
     from search.store.milvus.client import Address
-    from search.store.passages import StoredDocument
+    from search.store.passages import Copied, StoredDocument
     from search.store.places import ResolvedPath
     from search.store.sqlite import Ids, Terms
     from search.store.terms import IndexTerm
 
-# Passages of a search by embedding or by terms, if they suffice.
-_CANDIDATES = 300
-_MOST = 1_000  # passages if they do not suffice
-# Passages; with more than three terms, the best of them sets the scale of keyword scores.
-_SCALING = 10
+# Passages of a search by embedding or by terms: first, and if these do not suffice.
+_CANDIDATES, _MAX_CANDIDATES = 300, 1_000
+# With more than three terms, the best of so many passages sets the scale of keyword scores.
+_SCALE_CANDIDATES = 10
 
 
 class MilvusStore(Store):
@@ -56,9 +55,7 @@ class MilvusStore(Store):
 
     local = False
     problems = (
-        (
-            "this list is approximate: the server compared only some passages. For details, run: seewhy status"
-        ),
+        "this list is approximate: the server ranked only its candidates. For details, run: seewhy status",
     )
 
     def __init__(self, address: Address, index_path: Path | None = None) -> None:
@@ -69,9 +66,6 @@ class MilvusStore(Store):
         server = quote(address.uri.partition("://")[2], safe="")
         super().__init__(index_path or home() / "servers" / server / address.name)
         self.address, self.index_path, self.client = address, index_path, Client(address)
-        self.nothing = sqlite3.connect(":memory:", check_same_thread=False)
-        for statement in TABLES:
-            self.nothing.execute(statement)
 
     @property
     def name(self) -> str:
@@ -116,14 +110,15 @@ class Filter(str):
 class MilvusSnapshot(Snapshot):
     """Data that the server sent for one query.
 
-    A server has no copies, annotations, token vectors or random pairs: methods that return them read an empty database.
+    A server stores no copies, annotations, token vectors, facets or random pairs, so methods that return them return
+    nothing. Methods that list all passages raise InputError.
     """
 
     approximate = True
 
     def __init__(self, store: MilvusStore, collection: str) -> None:
         self._store: MilvusStore = store
-        self.connection, self._client, self._collection = store.nothing, store.client, collection
+        self._client, self._collection = store.client, collection
         self._rows: dict[int, MilvusRow] = {}
         self._counts: dict[str, int] = {}
         self._about: dict[str, Any] = {}
@@ -142,9 +137,8 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def _status(self) -> dict[str, Any]:
-        return {
-            key: value for key, value in self.about["status"].items() if key in Status.__annotations__
-        }
+        status = self.about["status"]
+        return {name: value for name, value in status.items() if name in Status.__annotations__}
 
     def status(self) -> Status:
         groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
@@ -168,7 +162,7 @@ class MilvusSnapshot(Snapshot):
         return exact_cosines(self.embeddings(passages.tolist()), query).astype(np.float64)
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
-        vectors = [row.embedding for row in self.each(passages)]
+        vectors = [row.embedding for row in self.ordered_rows(passages)]
         dimension = self._status["dimension"]
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
@@ -182,7 +176,7 @@ class MilvusSnapshot(Snapshot):
         if among is not None and not isinstance(among, Filter):
             return sorted(self.rows(among.tolist()))
         where, text = among or "", ""
-        limit = _MOST if n > _CANDIDATES else _CANDIDATES if n else _SCALING
+        limit = _MAX_CANDIDATES if n > _CANDIDATES else _CANDIDATES if n else _SCALE_CANDIDATES
         if not isinstance(query, np.ndarray):
             text = " ".join(key_of(stem) for term in query for stem in term.stems)
             if not text:
@@ -201,8 +195,8 @@ class MilvusSnapshot(Snapshot):
     def counts(self, terms: Terms) -> list[int]:
         """Return the number of passages with each term; for a phrase, the number with its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
-        self._fetch_counts([key for its in keys for key in its])
-        return [min(self._counts[key] for key in its) for its in keys]
+        self._fetch_counts([key for keys_of_term in keys for key in keys_of_term])
+        return [min(self._counts[key] for key in keys_of_term) for keys_of_term in keys]
 
     def keyword_scores(self, terms: Terms, without: Collection[IndexTerm] = ()) -> KeywordScores:
         return MilvusKeywordScores(self, terms, without)
@@ -215,12 +209,9 @@ class MilvusSnapshot(Snapshot):
         where = f"key in {json.dumps(unknown)}"
         rows = self._client.query(terms_of(self._collection), where, ("key", "count", "facts"))
         self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
-        for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
-            self._about, before, self._store.latest_facts = (
-                facts,
-                self._store.latest_facts,
-                _facts(facts),
-            )
+        for about in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
+            before = self._store.latest_facts
+            self._about, self._store.latest_facts = about, _facts(about)
             if before and before.fingerprint != self._store.latest_facts.fingerprint:
                 raise ChangedMeanwhile(
                     f"{self._store.address} was rebuilt with other settings. Run the query again."
@@ -262,9 +253,9 @@ class MilvusSnapshot(Snapshot):
         return {id_: row.passage for id_, row in self.rows(passages).items()}
 
     def passage(self, id_: int) -> StoredPassage:
-        return self.each([id_])[0].passage
+        return self.ordered_rows([id_])[0].passage
 
-    def each(self, passages: Sequence[int]) -> list[MilvusRow]:
+    def ordered_rows(self, passages: Sequence[int]) -> list[MilvusRow]:
         """Return passages by ID, in the order of the IDs.
 
         Raises:
@@ -290,25 +281,69 @@ class MilvusSnapshot(Snapshot):
         return dict(sorted((row["passage"], row["document"]) for row in rows))
 
     def resolve(self, path: str | Path) -> ResolvedPath:
-        def rows(place: ResolvedPath) -> list[tuple[int, int, int]]:
-            passages = self.stored(self._fetch(path_is(place.name or ""))).values()
+        def rows(resolved: ResolvedPath) -> list[tuple[int, int, int]]:
+            passages = self.stored(self._fetch(path_is(resolved.name or ""))).values()
             return sorted(
                 (passage.passage_id, passage.line_start, passage.line_end)
                 for passage in passages
-                if place.record is None or passage.document == place.document
+                if resolved.record is None or passage.document == resolved.document
             )
 
         return resolve_path(self.facts.root, path, rows)
 
+    # A server does not store these
+
     def random_pairs(self) -> None:
         """Return None: scores of random pairs are not measured on Milvus."""
 
-    def _refuse(self, *_: Any) -> NoReturn:
-        raise InputError(
+    def copies(self, passages: Collection[int]) -> dict[int, Copied]:
+        return {}
+
+    def near_copies(self, texts: Iterable[Copied]) -> Ids:
+        return np.empty(0, dtype=np.int64)
+
+    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        return {}
+
+    def annotators(self) -> list[Annotator]:
+        return []
+
+    def annotations(self, passages: Iterable[int]) -> dict[int, list[Annotation]]:
+        return {}
+
+    def facets(self, where: Where | None, among: Ids | None = None) -> tuple[Facet, ...]:
+        return ()
+
+    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
+        return []
+
+    # A server cannot list all passages
+
+    def ids(self) -> Ids:
+        raise self._cannot_list()
+
+    def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        raise self._cannot_list()
+
+    def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
+        raise self._cannot_list()
+
+    def first_passages(self, documents: list[int], most: int) -> dict[int, list[int]]:
+        raise self._cannot_list()
+
+    def memory_documents(self, ids: Iterable[str]) -> list[Document]:
+        raise self._cannot_list()
+
+    def annotations_by(self, annotator: str) -> Iterator[Annotation]:
+        raise self._cannot_list()
+
+    def lacking(self, annotator: str) -> list[int]:
+        raise self._cannot_list()
+
+    def _cannot_list(self) -> InputError:
+        return InputError(
             f"{self._store.address} is on a server, which cannot list all passages. Use a local index."
         )
-
-    ids = embedding_blocks = _refuse  # type: ignore[assignment]
 
 
 def _facts(about: dict[str, Any]) -> IndexMeta:
@@ -339,7 +374,7 @@ class MilvusKeywordScores(KeywordScores):
             return 1.0
         best = 0.0
         if len(self._all_terms) > 3:
-            first = self._snapshot.candidates(self._all_terms, 0, None)[:_SCALING]
+            first = self._snapshot.candidates(self._all_terms, 0, None)[:_SCALE_CANDIDATES]
             best = float(self._sums(first, self._all_terms).sum(axis=1).max(initial=0.0))
         return scale(best, self._weights.values())
 
@@ -365,7 +400,7 @@ class MilvusKeywordScores(KeywordScores):
 
     def _sums(self, passages: Sequence[int], terms: Terms) -> NDArray[np.float64]:
         """Return the (n, terms) addends of terms to the BM25 of n passages."""
-        rows, about = self._snapshot.each(passages), self._snapshot.about
+        rows, about = self._snapshot.ordered_rows(passages), self._snapshot.about
         texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
         mean = about["words"] / max(1, self._snapshot.facts.passages)
         lengths = norms(np.array([float(len(row.stems)) for row in rows]), mean)

@@ -72,11 +72,13 @@ class MilvusWriter(Writer):
             for update in batch:
                 for document, cut in update.documents:
                     newest += 1
-                    its_rows = rows_of(self._stemmer, update, document, cut, vectors, newest, last + 1)
-                    words = sum(row["stems"].count(" ") + bool(row["stems"]) for row in its_rows)
+                    document_rows = rows_of(
+                        self._stemmer, update, document, cut, vectors, newest, last + 1
+                    )
+                    words = sum(row["stems"].count(" ") + bool(row["stems"]) for row in document_rows)
                     tokens = sum(passage.n_tokens for passage in cut)
                     sent.append((newest, last + 1, last + len(cut), words, tokens))
-                    rows += its_rows
+                    rows += document_rows
                     last += len(cut)
             self._client.put(self._server.collection, rows)
             bare = [
