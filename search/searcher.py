@@ -131,8 +131,8 @@ class Searcher:
             )
         if encoder is not None:
             chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
-            given = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
-            store.facts.fingerprint.require_equal(given)
+            actual = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
+            store.facts.fingerprint.require_equal(actual)
         elif model or pooling:
             chosen = Encoder.of(
                 store.facts.fingerprint,

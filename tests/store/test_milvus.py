@@ -16,6 +16,7 @@ import pytest
 
 from search import Hit, Index, InputError
 from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
+from search.index import searcher_of
 from search.store.milvus.store import MilvusSnapshot
 from search.store.sqlite import Snapshot
 from tests.conftest import WORDS, Run, save_tiny_bert
@@ -424,6 +425,6 @@ def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None
 def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(both: tuple[Index, Index]) -> None:
     _, far = both
     assert far.facets() == ()
-    for list_passages in (far.map, far.duplicates):
+    for list_passages in (searcher_of(far).map, far.duplicates):
         with pytest.raises(InputError, match="cannot list all passages. Use a local index"):
             list_passages()
