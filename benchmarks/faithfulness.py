@@ -47,9 +47,8 @@ from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
 from search.explaining.deletion import without_words
-from search.explaining.explanation import explain_pair, similarity_matrix
+from search.explaining.explanation import explain_pair, middle_layer, similarity_matrix
 from search.explaining.gradients import Differentiable
-from search.records.alignment import middle_layer
 from search.records.explanations import Explanation
 from search.records.tokens import TokenVectors, Word
 from search.records.visible_text import visible

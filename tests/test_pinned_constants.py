@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 import search
+from search.explaining.explanation import middle_layer
 from search.ranking import fusion, rerank, verdict
 from search.ranking.question import Question
 from search.ranking.selection import Selection
-from search.records.alignment import NEIGHBOURS, middle_layer
+from search.records.alignment import NEIGHBOURS
 from search.records.option_tools import Ranking
 from search.store import passages, sqlite
 from search.store.bm25 import discriminative, norms, saturations, scale, weight

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,12 @@ class AddendFinder:
     """Finds the addends for the hits of one query."""
 
     def __init__(self, encoder: Encoder, query: EncodedQuery) -> None:
-        self._query = query
-        self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
+        self._encoder, self._query = encoder, query
+
+    @cached_property
+    def _late(self) -> LateInteraction:
+        assert self._query.tokens is not None  # a query of several parts is not reranked
+        return LateInteraction(self._encoder, self._query.tokens)
 
     def fetch(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
         """Read the data of each hit from the index."""
@@ -84,7 +89,6 @@ class AddendFinder:
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
         if hit.ranking.rerank == "":
             return Addends(stored.embedding, stored.terms, stored.score)
-        assert self._late is not None  # a query of several parts is not reranked
         (matched,) = self._late.matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )
@@ -104,7 +108,10 @@ class AddendFinder:
             InputError: the hit's passage is no longer in the index, or the hit is from another index.
         """
         passage = snapshot.passage(hit.passage_id)
-        if (passage.visible_text, passage.context) != (visible(hit.text, hit.hidden), hit.context):
+        if (visible(passage.text, passage.hidden), passage.context) != (
+            visible(hit.text, hit.hidden),
+            hit.context,
+        ):
             raise InputError(
                 f"passage {hit.passage_id} of this index differs from the hit. Explain a hit from "
                 "a query to this index."
@@ -120,7 +127,7 @@ class AddendFinder:
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(lexical)
         prepared = None
-        if self._late and ranking.rerank == "late":
+        if ranking.rerank == "late":
             prepared = self._late.prepare(snapshot, [passage])
         return IndexedHit(passage, embedding, terms, score, prepared)
 

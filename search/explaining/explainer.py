@@ -277,7 +277,7 @@ class Explainer:
         return [self._explanation(*args) for args in zip(hits, vectors, addends, strict=True)]
 
     def _explanation(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
-        weight = hit.weight * hit.ranking.first_share
+        weight = hit.ranking.weight * hit.ranking.first_share
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
         else:
@@ -290,7 +290,7 @@ class Explainer:
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,
             score=hit.score,
-            mode=hit.mode,
+            mode=hit.ranking.mode,
             weight=weight,
             terms=(*why.terms, *addends.terms),
             late=addends.late,

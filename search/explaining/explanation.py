@@ -25,7 +25,6 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.pooling import check_layer, layer_number
 from search.errors import InputError
-from search.records.alignment import middle_layer
 from search.records.explanations import Explanation
 from search.records.options import Gradients
 from search.records.reports import Progress
@@ -100,6 +99,15 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+
+
+def middle_layer(n_layers: int) -> int:
+    """Return the layer whose cosines align words best: the middle one.
+
+    Later layers mix each word with its sentence. With all-MiniLM-L6-v2 on MTRef, the F1 of `Explanation.alignment` is
+    0.847 for layer 3 of 6, and 0.827 for the last layer (benchmarks/alignment.py).
+    """
+    return n_layers // 2
 
 
 def similarity_layer(layer: Layer | None, n_layers: int) -> Layer:

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 NEIGHBOURS = 0.15
 
 
-def middle_layer(n_layers: int) -> int:
-    """Return the layer whose cosines align words best: the middle one.
-
-    Later layers mix each word with its sentence. With all-MiniLM-L6-v2 on MTRef, the F1 of `Explanation.alignment` is
-    0.847 for layer 3 of 6, and 0.827 for the last layer (benchmarks/alignment.py).
-    """
-    return n_layers // 2
-
-
 @dataclass(frozen=True)
 class Pair:
     """A query word and a passage word that are each other's best match, and their cosine in [-1, 1]."""

@@ -36,7 +36,7 @@ from search.records.memory_document import Document
 from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
-from search.store.settings import IndexMeta, readable
+from search.store.settings import UNREADABLE, IndexMeta, readable, unreadable
 
 _COPIES = """WITH requested AS (SELECT passage, {0} FROM embeddings
                  WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
@@ -147,7 +147,7 @@ class SnapshotReader:
                     f"the file '{name}' of passage {row[0]} is outside the indexed folder."
                 )
             document_name = f"{name}#{record}" if record else name
-            with readable(f"passage {row[0]} of the document '{document_name}'"):
+            try:
                 by_id[row[0]] = StoredPassage(
                     **dict(zip(_COLUMNS, row, strict=False)),
                     path="" if memory else os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker)
@@ -159,6 +159,8 @@ class SnapshotReader:
                     hidden=tuple((index(start), index(end)) for start, end in json.loads(hidden)),
                     annotations=annotated.get(row[0], {}),
                 )
+            except UNREADABLE as error:
+                raise unreadable(f"passage {row[0]} of the document '{document_name}'", error) from error
         return by_id
 
     def passage(self, id_: int) -> StoredPassage:

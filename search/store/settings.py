@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from operator import index
 from pathlib import Path
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from search.records.options import SourceOptions
 
 
+# Errors of reading stored values.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+
+
 @contextmanager
 def readable(subject: str) -> Iterator[None]:
     """Convert errors of reading stored values to IndexDamaged; `subject` names the values in the message."""
@@ -29,9 +34,14 @@ def readable(subject: str) -> Iterator[None]:
         yield
     except IndexDamaged:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        detail = f"{type(error).__name__}: {error}"
-        raise IndexDamaged(f"{subject} cannot be read ({detail:.100}). {IndexDamaged.CHECK}") from error
+    except UNREADABLE as error:
+        raise unreadable(subject, error) from error
+
+
+def unreadable(subject: str, error: Exception) -> IndexDamaged:
+    """Return the error for stored values that cannot be read; `subject` names them in the message."""
+    detail = f"{type(error).__name__}: {error}"
+    return IndexDamaged(f"{subject} cannot be read ({detail:.100}). {IndexDamaged.CHECK}")
 
 
 FolderPaths: TypeAlias = "str | Path | Sequence[str | Path]"
@@ -103,7 +113,7 @@ class Folders:
                 raise TypeError("the name of a folder is not text")
             return cls(Path(meta["root"]), names)
 
-    @property
+    @cached_property
     def memory(self) -> bool:
         """True if the index has documents from memory."""
         return self.root == Path()
@@ -273,6 +283,6 @@ class IndexMeta:
                 foreign_cosine=None if cosine is None else float(cosine),
             )
 
-    @property
+    @cached_property
     def folders(self) -> Folders:
         return Folders(self.root, self.source.folders)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store.settings import readable
+from search.store.settings import UNREADABLE, unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,8 +148,10 @@ def embeddings(
         blocks = map(partial(_rows, connection, among), range(0, len(among), _BATCH_ROWS))
     for block in filter(None, blocks):
         ids, blobs = zip(*block, strict=True)
-        with readable("the embeddings of the index"):
+        try:
             vectors = np.frombuffer(b"".join(blobs), dtype="<f4")
+        except UNREADABLE as error:
+            raise unreadable("the embeddings of the index", error) from error
         if vectors.size != len(ids) * dimension:
             raise IndexDamaged(f"embeddings in the index have the wrong size. {IndexDamaged.CHECK}")
         yield np.array(ids, dtype=np.int64), vectors.reshape(-1, dimension)
