@@ -6,10 +6,9 @@ hits.py         ranked hits, also as paths; near-duplicates
 reports.py      reports of indexing and checks; status; lists of indexes and models
 why.py          explanation of a score; comparison of two hits; why a document is not a hit
 bars.py         the parts of a score, for bars
-heatmap.py      matrices of sentences, two texts and attention: their units and colours
-inspection.py   views into BERT
-predictions.py  answers, masked words, labels, entities
-evaluation.py   evaluations and training reports
+grid.py         a matrix with its labels, as terminal, notebook and pictures draw it
+heatmap.py      matrices of sentences and of two texts: their units, as grids and for a terminal
+evaluation.py   evaluations
 json.py         any record as JSON
 notebook.py     records in a notebook: HTML, matplotlib plots, pandas tables
 picture.py      matrices and maps as PNG

@@ -24,6 +24,7 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render.format import fixed, layer_of, letters, one_line
+from search.render.grid import Grid
 from search.render.terminal import Canvas, as_text, grid
 from search.render.why import addend_count, draw_head, how_made, signed
 
@@ -127,6 +128,23 @@ def largest_addend(drawn: Units) -> float:
     return float(np.abs(cells).max()) or 1.0
 
 
+def cosine_grid(why: Explanation, drawn: Units) -> Grid:
+    """Return the cosines of an explanation."""
+    return Grid(f"Cosines at {layer_of(why)}", *drawn.labels, drawn.similarity)
+
+
+def contribution_grids(drawn: Units) -> list[Grid]:
+    """Return the contributions of pairs, in thousandths; without pairs, those of each text in a row of its own."""
+    rows, columns = drawn.labels
+    title, limit = "Contributions, in thousandths", 1000 * largest_addend(drawn)
+    if drawn.contributions is not None:
+        return [Grid(title, rows, columns, 1000 * drawn.contributions, "contribution", limit)]
+    return [
+        Grid(title, ["added"], names, 1000 * sums.reshape(1, -1), "contribution", limit)
+        for names, sums in zip((rows, columns), drawn.sums, strict=True)
+    ]
+
+
 def part(whole: Units, rows: int, columns: int) -> Units:
     """Return the `rows` and `columns` with the largest absolute contributions, in the order of the text."""
     chosen_rows, chosen_columns = _largest(whole.sums[0], rows), _largest(whole.sums[1], columns)
@@ -204,7 +222,7 @@ def sentences(canvas: Canvas, similarities: Similarities) -> None:
     if max(similarities.cosines.shape) > _MOST_SENTENCES:
         canvas.dim(f"{shape} are too many to print. Use --html, --png or --json.")
     else:
-        draw_cells(canvas, rows, columns, similarities.cosines)
+        draw_grid(canvas, Grid("Cosines of sentences", rows, columns, similarities.cosines))
     canvas.title("Closest pairs")
     for i, j in similarities.closest(_CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
@@ -223,29 +241,27 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
-    rows, columns = drawn.labels
     if why.steps or drawn.contributions is not None:
         _draw_contributions(canvas, why, drawn)
     else:
         canvas.dim("For the contribution of each pair of tokens, add --pairs, which is slow.")
     canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
-    draw_cells(canvas, rows, columns, drawn.similarity)
+    cosines = cosine_grid(why, drawn)
+    draw_grid(canvas, cosines)
     canvas.gap()
-    canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s)")
+    canvas.dim(f"({len(cosines.rows)} x {len(cosines.columns)} {drawn.by}s)")
 
 
 def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     """Draw the addends of the cosine, the sum of each row, and the total."""
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
     canvas.title(f"Contributions, in thousandths: they sum to the {part}")
-    rows, columns = drawn.labels
-    limit = 1000 * largest_addend(drawn)
-    if drawn.contributions is not None:
-        cells = np.column_stack([drawn.contributions, drawn.sums[0]]).astype(np.float64) * 1000
-        draw_cells(canvas, rows, [*columns, "sum"], cells, limit, places=1)
-    else:
-        for names, sums in zip((rows, columns), drawn.sums, strict=True):
-            draw_cells(canvas, ["added"], names, 1000 * sums.reshape(1, -1), limit, places=1)
+    for added in contribution_grids(drawn):
+        if drawn.contributions is not None:
+            cells = np.column_stack([added.cells, 1000 * drawn.sums[0]]).astype(np.float64)
+            draw_grid(canvas, replace(added, columns=[*added.columns, "sum"], cells=cells))
+        else:
+            draw_grid(canvas, added)
             canvas.gap()
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
@@ -259,22 +275,17 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.dim(f"({how_made(why)})")
 
 
-def draw_cells(
-    canvas: Canvas,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    cells: Matrix,
-    limit: float = 1.0,
-    places: int = 2,
-) -> None:
+def draw_grid(canvas: Canvas, drawn: Grid) -> None:
     """Draw a matrix in blocks of as many columns as fit into the width; cells of the value `limit` are darkest."""
+    rows, columns = drawn.rows, drawn.columns
     label = min(max(map(cell_len, rows)), _LABEL)
     at_once = max(1, (canvas.width - label) // _CELL)
     for first in range(0, len(columns), at_once):
         names = [_column(name, _CELL - 1) for name in columns[first : first + at_once]]
         table = grid(_column("", label, "bold"), *names, gap=1)
-        for name, values in zip(rows, cells[:, first : first + at_once].tolist(), strict=True):
-            table.add_row(name, *(_cell(value / limit, fixed(value, places)) for value in values))
+        for name, values in zip(rows, drawn.cells[:, first : first + at_once].tolist(), strict=True):
+            numbers = ((value / drawn.limit, fixed(value, drawn.places)) for value in values)
+            table.add_row(name, *(_cell(share, number) for share, number in numbers))
         if first:
             canvas.gap()
         canvas.table(table)

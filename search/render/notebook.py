@@ -5,7 +5,7 @@ Cells have translucent colours, so they are readable on light and dark pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,8 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
 from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
-from search.render.heatmap import By, Units, largest_addend, left_out, part, units
+from search.render.grid import Grid, Scale
+from search.render.heatmap import By, Units, contribution_grids, cosine_grid, left_out, part, units
 from search.render.page.document import isolated, text
 from search.render.why import addend_count, how_made, sentence, signed
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 MatrixName = Literal["similarity", "contributions"]
 MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
 # Colours of positive and negative cells.
-COSINES = ("138,95,191", "125,133,142")
-_ADDENDS = ("49,130,196", "201,112,31")
+_COLOURS: dict[Scale, tuple[str, str]] = {
+    "cosine": ("138,95,191", "125,133,142"),
+    "contribution": ("49,130,196", "201,112,31"),
+    "attention": ("38,150,95", "38,150,95"),
+}
 _DEEPEST = 0.75  # opacity of the deepest colour
 
 
@@ -49,15 +53,9 @@ def html(record: Any) -> str:
 def _(why: Explanation) -> str:
     drawn = units(why, "token")
     visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = visible.labels
-    cosines = matrix(rows, columns, visible.similarity, 1.0, COSINES, 2)
-    limit = 1000 * largest_addend(visible)
-    added = ""
-    if visible.contributions is not None:
-        added = matrix(rows, columns, 1000 * visible.contributions, limit, _ADDENDS, 1)
-    elif why.steps:
-        for names, sums in zip((rows, columns), visible.sums, strict=True):
-            added += matrix(["added"], names, 1000 * sums[None], limit, _ADDENDS, 1)
+    cosines, added = matrix(cosine_grid(why, visible)), ""
+    if visible.contributions is not None or why.steps:
+        added = "".join(matrix(grid) for grid in contribution_grids(visible))
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({addend_count(why)})"
@@ -100,7 +98,8 @@ def _(similarities: Similarities) -> str:
         return f"{note}<p>Too many to show here. Use .plot(), .to_pandas() or .cosines.</p>"
     rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(similarities.rows)]
     columns = [str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)]
-    return f"<div>{matrix(rows, columns, similarities.cosines, 1.0, COSINES, 2)}{note}</div>"
+    cosines = Grid("Cosines of sentences", rows, columns, similarities.cosines)
+    return f"<div>{matrix(cosines)}{note}</div>"
 
 
 @html.register
@@ -127,19 +126,16 @@ def _(similarities: Similarities, ax: Axes | None) -> Axes:
     from search.render.picture import heat_map, names_of
 
     rows, columns, _ = names_of(similarities)
-    return heat_map(ax, similarities.cosines, rows, columns, "Cosines of sentences", "cosine")
+    return heat_map(ax, Grid("Cosines of sentences", rows, columns, similarities.cosines))
 
 
 @plot.register(Explanation)
 def _(why: Explanation, ax: Axes | None, *, matrix: MatrixName, by: By) -> Axes:
     from search.render.picture import heat_map
 
-    drawn, cells = _chosen(why, matrix, by)
-    rows, columns = drawn.labels
-    if cells is drawn.similarity:
-        return heat_map(ax, cells, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
-    title, limit = "Contributions, in thousandths", 1000 * largest_addend(drawn)
-    return heat_map(ax, 1000 * cells, rows, columns, title, "contribution", limit)
+    drawn = units(why, by)
+    chosen = cosine_grid(why, drawn) if matrix == "similarity" else contribution_grids(drawn)[0]
+    return heat_map(ax, chosen)
 
 
 @singledispatch
@@ -180,28 +176,20 @@ def _chosen(why: Explanation, name: MatrixName, by: By) -> tuple[Units, Matrix]:
     return drawn, cells
 
 
-def matrix(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    cells: Matrix,
-    limit: float,
-    colours: tuple[str, str],
-    places: int,
-) -> str:
+def matrix(grid: Grid) -> str:
     """Return a matrix as an HTML table; cells of the value `limit` are darkest, long column names are vertical."""
-    upright = ' style="writing-mode:vertical-rl"' if max(map(len, columns), default=0) > 5 else ""
-    head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in columns))
+    upright = ' style="writing-mode:vertical-rl"' if max(map(len, grid.columns), default=0) > 5 else ""
+    head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in grid.columns))
     body = (
-        (
-            isolated(name),
-            *(
-                f'<span style="display:block;{_shade(value / limit, colours)}">{fixed(value, places)}</span>'
-                for value in values
-            ),
-        )
-        for name, values in zip(rows, cells.tolist(), strict=True)
+        (isolated(name), *(_number(value, grid) for value in values))
+        for name, values in zip(grid.rows, grid.cells.tolist(), strict=True)
     )
     return table(head, body)
+
+
+def _number(value: float, grid: Grid) -> str:
+    shade = _shade(value / grid.limit, _COLOURS[grid.scale])
+    return f'<span style="display:block;{shade}">{fixed(value, grid.places)}</span>'
 
 
 def _shade(share: float, colours: tuple[str, str]) -> str:

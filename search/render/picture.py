@@ -12,8 +12,9 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,26 +22,20 @@ from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.render.format import headings, layer_of, letters, named, one_line, where
-from search.render.heatmap import (
-    Units,
-    largest_addend,
-    left_out,
-    part,
-)
+from search.render.format import headings, letters, named, one_line, where
+from search.render.grid import Grid, Scale
+from search.render.heatmap import Units, contribution_grids, cosine_grid, left_out, part
 from search.render.why import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from search.records.tokens import Matrix
 
 MOST_ROWS, MOST_COLUMNS = 24, 40
 _MAP_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
 _MAP_MARKERS = ("o", "s", "^", "D", ".")
 
-Scale = Literal["contribution", "cosine", "attention"]
 _COLOURS: dict[Scale, str] = {"contribution": "RdBu", "cosine": "PRGn_r", "attention": "Greens"}
 _MOST_INCHES = 40.0
 _LETTER = 0.08  # inches
@@ -75,37 +70,30 @@ def style() -> Iterator[None]:
         yield
 
 
-def heat_map(
-    ax: Axes | None,
-    cells: Matrix,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    title: str,
-    scale: Scale,
-    limit: float = 1.0,
-) -> Axes:
+def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
     """Draw the cells as coloured squares with labels and a colour scale; a few cells also get numbers.
 
     Args:
         ax: axes to draw into; None creates a new pyplot figure, which a notebook displays.
-        limit: value of the darkest colour; the scale ends at minus this value for negative cells.
     """
+    cells, scale, limit = drawn.cells, drawn.scale, drawn.limit
     if ax is None:  # not in the style, with which the settings of pyplot's first figure would be undone
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=figure_size(rows, columns), layout="constrained")
+        _, ax = pyplot.subplots(figsize=figure_size(drawn.rows, drawn.columns), layout="constrained")
     with style():
         lowest = 0.0 if scale == "attention" else -limit
         image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
-        ax.set_title(title, loc="left", weight="bold")
-        for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
+        ax.set_title(drawn.title, loc="left", weight="bold")
+        for axis, names, angle in ((ax.xaxis, drawn.columns, 90), (ax.yaxis, drawn.rows, 0)):
             ticks = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
             axis.set_ticks(range(len(ticks)), ticks, rotation=angle, fontsize=8)
         if max(cells.shape) <= _NUMBERS_UP_TO:
-            form = "{:.1f}" if scale == "contribution" else "{:.2f}"
             for (i, j), value in np.ndenumerate(cells):
                 colour = "white" if abs(value) > 0.6 * limit else "black"
-                ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
+                ax.text(
+                    j, i, f"{value:.{drawn.places}f}", ha="center", va="center", fontsize=7, color=colour
+                )
         ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
     return ax
 
@@ -116,7 +104,7 @@ def sentences(similarities: Similarities) -> bytes:
     rows, columns, legend = names_of(similarities)
     figure = new_figure(figure_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
-    heat_map(figure.subplots(), similarities.cosines, rows, columns, title, "cosine")
+    heat_map(figure.subplots(), Grid(title, rows, columns, similarities.cosines))
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
     return png(figure, title, [], [*legend, note])
 
@@ -176,10 +164,9 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     figure = new_figure((count * width + 1, height))
     *left, right = figure.subplots(1, count, squeeze=False)[0]
     if pairs is not None:
-        title = "Contributions to the score, in thousandths"
-        limit = 1000 * largest_addend(visible)
-        heat_map(left[0], 1000 * pairs, rows, columns, title, "contribution", limit)
-    heat_map(right, visible.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
+        (added,) = contribution_grids(visible)
+        heat_map(left[0], replace(added, title="Contributions to the score, in thousandths"))
+    heat_map(right, cosine_grid(why, visible))
     return png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
 
 

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from search.render import picture
+from search.render.grid import Grid
 
 LONG = "PNEUMONOULTRAMICROSCOPICSILICOVOLCANOCONIOSIS"
 EVIL = "$x^2$ and $\\frac$ שלום مرحبا \x1b[31m \u202e 日本 🎉 \U000105ff \udcff"
@@ -101,7 +102,7 @@ def test_rows_keep_their_numbers_however_long_the_sentences_are() -> None:
     """The columns have numbers only."""
     texts = tuple(f"sentence {i} is far too long to be a label of a row as a whole" for i in range(1, 12))
     rows, columns, _ = picture.names_of(replace(sentences(11), rows=texts, columns=texts))
-    axes = picture.heat_map(Figure().subplots(), np.eye(11), rows, columns, "", "cosine")
+    axes = picture.heat_map(Figure().subplots(), Grid("", rows, columns, np.eye(11)))
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert [label.split()[-1] for label in labels] == columns == [str(i) for i in range(1, 12)]
     assert all(

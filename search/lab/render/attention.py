@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from search.lab.records.inspections import Attention
 from search.render import json
 from search.render.format import one_line
-from search.render.heatmap import draw_cells
+from search.render.grid import Grid
+from search.render.heatmap import draw_grid
 from search.render.terminal import Canvas, as_text
 
 CAVEATS = (
@@ -21,15 +23,28 @@ def attention(
     canvas: Canvas, attention: Attention, layers: Sequence[int], head: int | None = None
 ) -> None:
     """Draw the attention weights of one head, or the mean over the heads, in each of some layers as a matrix."""
-    names = labels(attention)
-    numbered = [f"{i} {name}" for i, name in enumerate(names)]
+    numbered = [f"{i} {name}" for i, name in enumerate(labels(attention))]
     for layer in layers:
-        canvas.line(attention.title(layer, head), style="bold")
+        weights = attention_grid(attention, layer, head)
+        canvas.line(weights.title, style="bold")
         canvas.gap()
-        draw_cells(canvas, numbered, names, attention.matrix(layer, head))
+        draw_grid(canvas, replace(weights, rows=numbered, limit=1.0))
         canvas.gap()
     for line in (rows_line(attention), *CAVEATS):
         canvas.dim(line)
+
+
+def attention_grid(attention: Attention, layer: int | None, head: int | None, limit: float = 0) -> Grid:
+    """Return the weights of one head, or the mean over the heads, in a layer; None is the last layer.
+
+    Args:
+        limit: the weight with the darkest colour; 0 for the largest one.
+    """
+    layer, names = layer or attention.layers, labels(attention)
+    cells = attention.matrix(layer, head)
+    return Grid(
+        attention.title(layer, head), names, names, cells, "attention", limit or float(cells.max())
+    )
 
 
 def attention_json(attention: Attention, layers: Sequence[int] = (), head: int | None = None) -> str:

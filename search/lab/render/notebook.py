@@ -9,32 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.lab.records.inspections import Attention, ContextualCosines, InputToken, Inspection
-from search.lab.render.attention import labels, rows_line
+from search.lab.render.attention import attention_grid, rows_line
 from search.lab.render.inspection import compared, what_was_compared
 from search.lab.render.pages import attention as attention_page
 from search.render.format import letters
-from search.render.notebook import (
-    COSINES,
-    MOST_SENTENCES,
-    as_dict,
-    cell,
-    frame,
-    html,
-    matrix,
-    plot,
-    table,
-)
+from search.render.grid import Grid
+from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, plot, table
 from search.render.page.document import document, isolated, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-    from search.records.tokens import Matrix
 
 __all__ = ["as_dict", "frame", "head_view", "html", "plot"]
-
-_WEIGHTS = ("38,150,95", "38,150,95")  # colour of attention
 
 
 @html.register
@@ -52,12 +40,11 @@ def _(inspected: Inspection) -> str:
 
 @html.register
 def _(attention: Attention) -> str:
-    names, cells = labels(attention), attention.matrix(attention.layers)
-    if len(names) > MOST_SENTENCES:
+    drawn = attention_grid(attention, None, None)
+    if len(drawn.rows) > MOST_SENTENCES:
         return f"<p>{text(repr(attention))}. Use .head_view(), .plot() or .to_pandas().</p>"
-    title = f"{attention.title(attention.layers)}; all heads: .head_view()"
-    weights = matrix(names, names, cells, float(cells.max()), _WEIGHTS, 2)
-    return f"<div><h4>{text(title)}</h4>{weights}<p>{text(rows_line(attention))}</p></div>"
+    title = f"{drawn.title}; all heads: .head_view()"
+    return f"<div><h4>{text(title)}</h4>{matrix(drawn)}<p>{text(rows_line(attention))}</p></div>"
 
 
 @html.register
@@ -67,7 +54,7 @@ def _(cosines: ContextualCosines) -> str:
         f"<p><b>{letters(i)}</b> {isolated(sentence)}</p>" for i, sentence in enumerate(cosines.texts)
     )
     layers = [f"layer {layer}" for layer in range(len(cosines.between))]
-    cells = matrix(layers, names, np.array(columns).T, 1.0, COSINES, 2)
+    cells = matrix(Grid("Cosines by layer", layers, names, np.array(columns).T))
     return f"<div>{texts}{cells}<p>{text(what_was_compared(cosines))}</p></div>"
 
 
@@ -84,7 +71,7 @@ def _(cosines: ContextualCosines, ax: Axes | None) -> Axes:
 
     names, values = compared(cosines)
     layers = list(map(str, range(len(cosines.between))))
-    return heat_map(ax, np.array(values), names, layers, "Cosines by layer", "cosine")
+    return heat_map(ax, Grid("Cosines by layer", names, layers, np.array(values)))
 
 
 @plot.register(Attention)
@@ -93,9 +80,7 @@ def _(
 ) -> Axes:
     from search.render.picture import heat_map
 
-    title, cells = _weights(attention, layer, head)
-    names = labels(attention)
-    return heat_map(ax, cells, names, names, title, "attention", limit or float(cells.max()))
+    return heat_map(ax, attention_grid(attention, layer, head, limit or 0))
 
 
 @frame.register(ContextualCosines)
@@ -109,10 +94,6 @@ def _(cosines: ContextualCosines) -> DataFrame:
 def _(attention: Attention, *, layer: int | None, head: int | None) -> DataFrame:
     import pandas
 
-    names = [f"{i}:{name}" for i, name in enumerate(labels(attention))]
-    return pandas.DataFrame(_weights(attention, layer, head)[1], names, names)
-
-
-def _weights(attention: Attention, layer: int | None, head: int | None) -> tuple[str, Matrix]:
-    layer = layer or attention.layers
-    return attention.title(layer, head), attention.matrix(layer, head)
+    weights = attention_grid(attention, layer, head)
+    names = [f"{i}:{name}" for i, name in enumerate(weights.rows)]
+    return pandas.DataFrame(weights.cells, names, names)

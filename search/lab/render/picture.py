@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from search.lab.records.inspections import Attention, Positions
-from search.lab.render.attention import CAVEATS, labels, rows_line
+from search.lab.render.attention import CAVEATS, attention_grid, rows_line
 from search.render.picture import figure_size, heat_map, new_figure, png, style
 
 
 @style()
 def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
     """Return the attention weights of a text in some layers, side by side in the same colours, as a PNG."""
-    names, titles = labels(attention), [attention.title(layer, head) for layer in layers]
-    width, height = figure_size(names, names)
+    grids = [attention_grid(attention, layer, head) for layer in layers]
+    width, height = figure_size(grids[0].rows, grids[0].columns)
     figure = new_figure((len(layers) * width, height))
-    matrices = [attention.matrix(layer, head) for layer in layers]
-    limit = float(max(weights.max() for weights in matrices))
+    limit = max(weights.limit for weights in grids)
     panels = figure.subplots(1, len(layers), squeeze=False)[0]
-    for axes, weights, title in zip(panels, matrices, titles, strict=True):
-        heat_map(axes, weights, names, names, title, "attention", limit)
+    for axes, weights in zip(panels, grids, strict=True):
+        heat_map(axes, replace(weights, limit=limit))
     notes = [rows_line(attention), *CAVEATS]
-    return png(figure, titles[0], ["  |  ".join(attention.texts)], notes)
+    return png(figure, grids[0].title, ["  |  ".join(attention.texts)], notes)
 
 
 @style()
