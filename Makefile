@@ -1,6 +1,6 @@
 # make install   set up the command in .venv
 # make demo   set up, index corpora/household, ask two questions, explain a hit
-# make test   set up with the test extras; linters, types, tests
+# make test   set up with the test extras; linters, types, tests of the core, tests of the laboratory
 # make notebooks   set up Jupyter, run the six notebooks of corpora/notebooks, and compare what they print
 # make lab    train small heads for the commands of seewhy lab, offline; some 45 minutes of processor time
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
@@ -46,7 +46,8 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore=tests/lab
+	$(BIN)/pytest tests/lab
 
 notebooks: $(VENV)/installed-notebooks
 	$(BIN)/python tests/notebooks.py

@@ -161,7 +161,7 @@ def make_streams_usable() -> None:
             stream.reconfigure(errors="spelled")
 
 
-# What draws bars and marks, in ASCII: a pipe on Windows has an encoding of 256 characters.
+# ASCII stand-ins for characters that the console cannot encode: a pipe on Windows has 256 characters.
 _SPELLED = {"█": "#", "▓": "=", "▒": "-", "░": ".", "…": "~", "×": "x", "«": "<", "»": ">"}
 
 

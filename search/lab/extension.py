@@ -2,8 +2,7 @@
 
 from search.extensions import Extension
 
-_CLI = "search.lab.cli"
-_READERS = "search.lab.evaluating.readers"
+_CLI, _READERS = "search.lab.cli", "search.lab.evaluating.readers"
 
 EXTENSION = Extension(
     panel="Laboratory",

@@ -295,7 +295,7 @@ async def _changes(served: AppState) -> AsyncIterator[str]:
 
 
 def _generations(served: AppState) -> dict[str, int]:
-    served.renew()
+    served.refresh()
     generations = {}
     for name, index in served.indexes.items():
         with suppress(SearchError):

@@ -90,10 +90,10 @@ class AppState:
                 index = source if isinstance(source, Index) else served._open(source)
                 served.indexes[name_of(index)] = served._prepared(index)
         served._every = not indexes
-        served.renew()
+        served.refresh()
         return served
 
-    def renew(self) -> None:
+    def refresh(self) -> None:
         """Open the user's new indexes and drop the removed ones; does nothing if `open` was given indexes."""
         if not self._every:
             return

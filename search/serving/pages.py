@@ -175,7 +175,8 @@ def _result(index: Index, params: PageParams) -> search.SearchResult:
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
     facets = None
-    if params.facets or params.pick:  # chosen values are not applied, so that others can be chosen
+    # Facets ignore the current choice, so that users can add to it.
+    if params.facets or params.pick:
         facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
     opened = {}
     for hit in hits:

@@ -97,7 +97,14 @@ def problem_of(error: Exception) -> Problem:
 
 def _about_parameters(failures: Sequence[Any]) -> str:
     """Join Pydantic's messages about invalid parameters, each with the parameter's name."""
-    return " ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}." for error in failures)
+    return " ".join(map(_about_parameter, failures))
+
+
+def _about_parameter(failure: Any) -> str:
+    name = ".".join(map(str, failure["loc"][1:]))
+    if failure["type"] == "extra_forbidden":
+        return f"unknown parameter '{name}'. All parameters: /api/v1/docs"
+    return f"{name}: {failure['msg']}."
 
 
 def is_for_programs(request: Request) -> bool:

@@ -135,7 +135,7 @@ def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, i
         assert fetched["place"].startswith(f"{hit.document}:{first}-")
     for lines_ in ("a-b", "1-2\n"):
         assert "should match pattern" in call("fetch", id=id_, lines=lines_)
-    assert "there are no lines 7000-7001" in call("fetch", id=id_, lines="7000-7001")
+    assert "lines 7000-7001 are outside" in call("fetch", id=id_, lines="7000-7001")
 
 
 def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: Call) -> None:

@@ -99,7 +99,7 @@ def train_labels(
     if index is not None and model is not None:
         raise InputError("give either a model or an index: an index has its own model.")
     if folds < 2 or seed < 0:
-        raise InputError("the minimum is 2 for folds and 0 for the seed.")
+        raise InputError("folds must be at least 2, seed at least 0.")
     place = None if index is None else find_index(index)
     samples = [
         each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples

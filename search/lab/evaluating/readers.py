@@ -72,7 +72,7 @@ def evaluate_answers(
     measured = measure(questions, [Setting("answers")], find, MetricPlan(seed=seed, progress=progress))
     notes = about_few(len(questions), "questions")
     if forced:
-        notes.append("the best span counts as the answer, even with a low score")
+        notes.append("every question has an answer, so the no-answer threshold is off")
     return Evaluation(
         dataset=paragraphs.name,
         source=str(paragraphs.source),

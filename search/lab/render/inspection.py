@@ -248,7 +248,7 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 def what_was_compared(cosines: ContextualCosines) -> str:
     """Return a sentence that names the compared words and the model."""
     words = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
-    return f"Cosines of {words}, by {one_line(cosines.model)}; words of several tokens have their mean."
+    return f"Cosines of {words}, by {one_line(cosines.model)}; a word of several tokens uses their mean vector."
 
 
 def _marked(text: str, start: int, end: int) -> Text:

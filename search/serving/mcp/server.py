@@ -64,7 +64,7 @@ def answer(served: AppState) -> None:
 
 def _instructions(served: AppState) -> str:
     """Return the instructions for a client, with the available indexes."""
-    served.renew()
+    served.refresh()
     lines = [
         f"- {index.name}: {index.problem}"
         if index.problem
@@ -89,7 +89,7 @@ def _offered(
 
     async def call(**arguments: Any) -> CallToolResult:
         def work() -> Any:
-            served.renew()
+            served.refresh()
             return function(served, **arguments)
 
         try:

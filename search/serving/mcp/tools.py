@@ -428,7 +428,10 @@ def _span(
             return parts[0].start, parts[-1].end
     elif 1 <= first <= min(last, len(starts := _line_starts(document)) - 1):
         return starts[first - 1], starts[min(last, len(starts) - 1)]
-    raise InputError(f"there are no lines {lines} in '{document.document}'.")
+    count = len(_line_starts(document)) - 1
+    if document.kind in CONVERTED_KINDS:
+        count = max((part.line_end for part in document.passages), default=0)
+    raise InputError(f"lines {lines} are outside '{document.document}' ({count:,} lines).")
 
 
 def _line_starts(document: DocumentText) -> list[int]:
