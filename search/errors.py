@@ -176,21 +176,22 @@ class FingerprintMismatch(SearchError):
     """Embeddings of different models or settings cannot be compared.
 
     Args:
-        differences: differing fields, as (name, mine, theirs).
-        mine, theirs: words before the two values of a field in the message.
+        differences: differing fields, as (name, first value, second value).
+        first_words, second_words: words before the two values of a field in the message.
         problem, remedy: the message before and after the list of differences.
     """
 
     def __init__(
         self,
         differences: list[tuple[str, str, str]],
-        mine: str = "the index has",
-        theirs: str = "you asked for",
+        first_words: str = "the index has",
+        second_words: str = "you asked for",
         problem: str = "these embeddings cannot be compared",
         remedy: str = "Leave the option out, or rebuild the index with it: seewhy index FOLDER --rebuild",
     ) -> None:
         listed = "; ".join(
-            f"{name}: {mine} '{first}', {theirs} '{second}'" for name, first, second in differences
+            f"{name}: {first_words} '{first}', {second_words} '{second}'"
+            for name, first, second in differences
         )
         super().__init__(f"{problem} ({listed}). {remedy}")
         self.differences = differences

@@ -187,7 +187,7 @@ class Indexes:
         """Call a function once per index, with the hits from that index; return the results in the order of `hits`."""
         of = [self.of(hit) for hit in hits]
         results = {
-            index: iter(call(index, [hit for hit, its in zip(hits, of, strict=True) if its is index]))
+            index: iter(call(index, [hit for hit, owner in zip(hits, of, strict=True) if owner is index]))
             for index in set(of)
         }
         return [next(results[index]) for index in of]
@@ -221,9 +221,9 @@ class Indexes:
 
         Settings of passages may differ.
         """
-        (first, mine), *others = ((name_of(index), index.fingerprint) for index in self.all)
+        (first, fingerprint), *others = ((name_of(index), index.fingerprint) for index in self.all)
         for name, theirs in others:
-            if different := mine.differences(replace(theirs, passages=mine.passages)):
+            if different := fingerprint.differences(replace(theirs, passages=fingerprint.passages)):
                 problem = f"indexes '{first}' and '{name}' have different settings"
                 remedy = (
                     "Query one of them with --index, or rebuild one with the settings of the other: "

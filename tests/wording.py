@@ -35,7 +35,7 @@ PARTICIPLES = {
     "told",
     "wanted",
 }
-PRONOUNS = {"meant", "one", "there", "what", "which"}
+PRONOUNS = {"each", "here", "its", "meant", "mine", "one", "there", "what", "which"}
 # SQL, or a regular expression
 CODE = re.compile(
     r"\b(SELECT|FROM|WHERE|CREATE|PRAGMA|INSERT|UPDATE|DELETE|JOIN|SET|AND NOT|ORDER BY|NULL|INTEGER|TEXT)\b"

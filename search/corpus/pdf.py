@@ -271,11 +271,12 @@ def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
         [
             replace(
                 line,
-                running=not running.isdisjoint(its.get(line, ())) or bool(_CONTENTS.search(line.text)),
+                running=not running.isdisjoint(page_signs.get(line, ()))
+                or bool(_CONTENTS.search(line.text)),
             )
             for line in page
         ]
-        for page, its in zip(pages, signs, strict=True)
+        for page, page_signs in zip(pages, signs, strict=True)
     ]
 
 

@@ -130,7 +130,7 @@ def _parsed(text: str) -> Setting:
     mode, *others = (part.strip() for part in text.split(","))
     options: dict[str, Any] = {"mode": mode}
     for part in others:
-        name, _, value = (each.strip() for each in part.partition("="))
+        name, _, value = (text.strip() for text in part.partition("="))
         if not value or name not in QueryOptions.__annotations__ or name in LimitOptions.__annotations__:
             raise InputError(
                 f"invalid option '{part}' in the setting '{text}'. Write NAME=VALUE, for example weight=0.5."

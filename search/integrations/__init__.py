@@ -146,7 +146,7 @@ class TextStore:
     def ids(self) -> list[str]:
         """Return the IDs of all texts, in the order in which they were stored."""
         documents = searcher_of(self.index).documents_named("", most=2**31)
-        return [document.name for document in sorted(documents, key=lambda each: each.id)]
+        return [document.name for document in sorted(documents, key=lambda document: document.id)]
 
     def get(self, ids: Iterable[str] | None = None) -> list[Document]:
         """Return texts by their IDs; None returns all."""

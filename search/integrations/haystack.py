@@ -117,7 +117,11 @@ class SeewhyDocumentStore:
             FilterError: an invalid filter.
         """
         documents = map(_document, self.store.get())
-        return [each for each in documents if not filters or document_matches_filter(filters, each)]
+        return [
+            document
+            for document in documents
+            if not filters or document_matches_filter(filters, document)
+        ]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -131,11 +135,13 @@ class SeewhyDocumentStore:
             DuplicateDocumentError: an ID exists, and `policy` is neither OVERWRITE nor SKIP; nothing was stored.
             ValueError: something that is not a document.
         """
-        if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
+        if not isinstance(documents, list) or not all(
+            isinstance(document, Document) for document in documents
+        ):
             raise ValueError("write_documents needs a list of Documents.")
-        existing = {each.id for each in self.store.get([document.id for document in documents])}
+        existing = {document.id for document in self.store.get([document.id for document in documents])}
         if policy == DuplicatePolicy.SKIP:
-            documents = [each for each in documents if each.id not in existing]
+            documents = [document for document in documents if document.id not in existing]
         elif existing and policy != DuplicatePolicy.OVERWRITE:
             raise DuplicateDocumentError(f"the document '{min(existing)}' exists already.")
         self.store.index.upsert(map(_stored, documents))
@@ -174,10 +180,10 @@ class SeewhyStoreRetriever:
         """Retrieve the best documents for a query; `filters` and `top_k` override the component's own."""
         chosen, among = filters or self.filters, None
         if chosen:
-            among = [each.id for each in self.document_store.filter_documents(chosen)]
+            among = [document.id for document in self.document_store.filter_documents(chosen)]
         k = self.top_k if top_k is None else top_k
         matches = self.document_store.store.search(query, k, among=among, **self.options)
-        return {"documents": [_document(each, score) for each, score in matches]}
+        return {"documents": [_document(document, score) for document, score in matches]}
 
 
 def _stored(document: Document) -> memory_document.Document:

@@ -208,9 +208,9 @@ class SeewhyVectorStore(VectorStore):
         among = None
         if filter is not None:
             keep = partial(_has, filter) if isinstance(filter, dict) else filter
-            among = [each.id for each in self.store.get() if keep(_document(each))]
+            among = [document.id for document in self.store.get() if keep(_document(document))]
         matches = self.store.search(query, k, among=among, **{**self._options, **options})
-        return [(_document(each), score) for each, score in matches]
+        return [(_document(document), score) for document, score in matches]
 
 
 def _encoder_of(embedding: Embeddings) -> AnyEncoder:

@@ -196,11 +196,13 @@ class SeewhyNodeStore(BasePydanticVectorStore):
         """Return nodes by ID and filters."""
         matches = self._store.get(node_ids)
         kept = None if filters is None else set(self._passing(filters))
-        return [_node_of(each) for each in matches if kept is None or each.id in kept]
+        return [_node_of(document) for document in matches if kept is None or document.id in kept]
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
         """Delete the nodes of a document."""
-        self._store.delete([each.id for each in self._store.get() if _source_of(each) == ref_doc_id])
+        self._store.delete(
+            [document.id for document in self._store.get() if _source_of(document) == ref_doc_id]
+        )
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **_: Any
@@ -224,20 +226,24 @@ class SeewhyNodeStore(BasePydanticVectorStore):
         if query.filters or query.node_ids or query.doc_ids:
             among = set(self._passing(query.filters)) & set(query.node_ids or self._store.ids())
             if query.doc_ids:
-                among &= {each.id for each in self._store.get(among) if _source_of(each) in query.doc_ids}
+                among &= {
+                    document.id
+                    for document in self._store.get(among)
+                    if _source_of(document) in query.doc_ids
+                }
         vector = None if query.query_str else query.query_embedding
         matches = self._store.search(
             query.query_str or "", query.similarity_top_k, vector, among, **options
         )
         return VectorStoreQueryResult(
-            nodes=[_node_of(each) for each, _ in matches],
+            nodes=[_node_of(document) for document, _ in matches],
             similarities=[score for _, score in matches],
-            ids=[each.id for each, _ in matches],
+            ids=[document.id for document, _ in matches],
         )
 
     def _passing(self, filters: MetadataFilters | None) -> list[str]:
         """Return the IDs of the nodes that pass filters."""
-        nodes = {each.id: dict(each.metadata) for each in self._store.get()}
+        nodes = {document.id: dict(document.metadata) for document in self._store.get()}
         return [id_ for id_ in nodes if build_metadata_filter_fn(nodes.__getitem__, filters)(id_)]
 
 

@@ -90,7 +90,7 @@ def _plain(hit: Hit) -> list[Part]:
 def _chosen(lines: Sequence[Sequence[WordLine]]) -> list[str]:
     """Return the words of the bars: those with the largest contributions to all hits, largest first."""
     total: dict[str, float] = defaultdict(float)
-    for line in (line for each in lines for line in each):
+    for line in (line for hit_lines in lines for line in hit_lines):
         if line.is_word or line.share.kind in ("model", "like"):
             total[line.name.casefold()] += abs(line.added)
     content = [word for word in total if word not in STOP_WORDS] or list(total)

@@ -61,8 +61,8 @@ def style() -> Iterator[None]:
     import matplotlib
     from matplotlib.font_manager import fontManager
 
-    here = {font.name for font in fontManager.ttflist}
-    fonts = [name for name in _FONTS if name in here]
+    installed = {font.name for font in fontManager.ttflist}
+    fonts = [name for name in _FONTS if name in installed]
     settings: Any = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # About characters that no font has; boxes are drawn for them.

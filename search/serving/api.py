@@ -212,7 +212,7 @@ def status(served: AppState, params: IndexParams) -> Any:
 def indexes(served: AppState, params: RequestModel) -> Any:
     """The available indexes; the first one is the default."""
 
-    def each(name: str) -> dict[str, Any]:
+    def described(name: str) -> dict[str, Any]:
         try:
             index = served.index(name)
             return {
@@ -224,7 +224,7 @@ def indexes(served: AppState, params: RequestModel) -> Any:
         except SearchError as error:
             return {"name": name, "generation": None, "status": None, "problem": str(error)}
 
-    return {"indexes": list(map(each, served.indexes)), "notes": served.notes}
+    return {"indexes": list(map(described, served.indexes)), "notes": served.notes}
 
 
 @_get("/documents", parameters.Documents)

@@ -38,7 +38,7 @@ from search.store.writer import Writer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_AT_ONCE = 64
+_PASSAGES_A_BATCH = 64
 
 
 def annotators_of(index: Path) -> list[Annotator]:
@@ -69,7 +69,7 @@ class Annotating:
         self.total = int(one_meta(connection, "passages"))
         self._writer, self._annotator = writer, annotator
 
-    def batches(self, size: int = _AT_ONCE) -> Iterator[list[StoredPassage]]:
+    def batches(self, size: int = _PASSAGES_A_BATCH) -> Iterator[list[StoredPassage]]:
         """Yield the stored passages in `todo`, in order; no transaction is open between two batches.
 
         Raises:
@@ -165,7 +165,7 @@ def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
     with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
         meta_of(connection, database)
         annotators = SnapshotReader(connection).annotators()
-        yield Writer(connection), {each.name: each for each in annotators}
+        yield Writer(connection), {annotator.name: annotator for annotator in annotators}
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:

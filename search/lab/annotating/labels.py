@@ -102,7 +102,8 @@ def train_labels(
         raise InputError("folds must be at least 2, seed at least 0.")
     place = None if index is None else find_index(index)
     samples = [
-        each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples
+        example if isinstance(example, Example) else Example(text=example[0], label=example[1])
+        for example in examples
     ]
     items, notes = gathered(samples, place)
     _check_classes(items, max(4, folds))
@@ -246,7 +247,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
     if not stored:
         raise InputError(f"{where} names '{example.path}', which is not in the index. Check the path.")
     passages = [stored[id_] for id_ in ids]
-    return [Item(each.context, each.visible_text, label, each.document) for each in passages]
+    return [Item(passage.context, passage.visible_text, label, passage.document) for passage in passages]
 
 
 def _check_classes(items: Sequence[Item], least: int) -> None:

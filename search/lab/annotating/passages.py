@@ -132,8 +132,8 @@ def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, 
             for span in annotation.spans:
                 values[span.field][_value(span.text)] += 1
     counts = [
-        FieldCount(field, each.total(), tuple(each.most_common(_FREQUENT)))
-        for field, each in values.items()
+        FieldCount(field, counter.total(), tuple(counter.most_common(_FREQUENT)))
+        for field, counter in values.items()
     ]
     return tuple(sorted(counts, key=lambda count: -count.mentions))
 

@@ -57,11 +57,11 @@ class Site:
     """Navigation around a page of the server.
 
     Attributes:
-        here: address of the page; "/" for the search.
+        path: address of the page; "/" for the search.
         index: name of the index that is searched; "" for none.
     """
 
-    here: str = "/"
+    path: str = "/"
     index: str = ""
 
     def link(self, path: str) -> Markup:

@@ -46,15 +46,15 @@ def reading(
     """
     passages = document.passages
     ids, sizes = [stored.passage_id for stored in passages], [len(stored.text) for stored in passages]
-    here = ids.index(passage) if passage in ids else 0
-    opened = ids[here] if passage in ids else None
-    first, last = _part(sizes, here)
+    position = ids.index(passage) if passage in ids else 0
+    opened = ids[position] if passage in ids else None
+    first, last = _part(sizes, position)
     by_id = {item.hit.passage_id: item for item in sorted(hits, key=lambda item: item.hit.start)}
 
     def to(i: int) -> Markup:
         """Return the address of a passage; within the page if the passage is visible."""
-        here = "" if first <= i < last else address(passage=ids[i])
-        return Markup(f"{here}#p{ids[i]}")
+        position = "" if first <= i < last else address(passage=ids[i])
+        return Markup(f"{position}#p{ids[i]}")
 
     def address(**more: Any) -> Markup:
         return request.link(f"/documents/{document.document_id}", **{"passage": opened, **more})
@@ -71,7 +71,7 @@ def reading(
         document=document,
         title=document.title or document.document,
         opened=opened,
-        place=_place(document, passages[here], bool(opened)),
+        place=_place(document, passages[position], bool(opened)),
         to=to,
         address=address,
         rows=list(zip(visible, texts, pages, [None, *pages], strict=False)),
@@ -88,9 +88,9 @@ def reading(
     return Page(document.title or document.document, "", body, ("reading.css", "reading.js"))
 
 
-def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
-    """Return the half-open range of the passages to show around `here`; `sizes` are in characters."""
-    return _reach(sizes, here, BEFORE, -1), _reach(sizes, here, AFTER, 1) + 1
+def _part(sizes: Sequence[int], position: int) -> tuple[int, int]:
+    """Return the half-open range of the passages to show around `position`; `sizes` are in characters."""
+    return _reach(sizes, position, BEFORE, -1), _reach(sizes, position, AFTER, 1) + 1
 
 
 def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:

@@ -24,8 +24,8 @@ def seen(value: Any) -> Any:
     if isinstance(value, str):
         return without_invisible(value)
     if isinstance(value, dict):
-        return {seen(name): seen(each) for name, each in value.items()}
-    return [seen(each) for each in value] if isinstance(value, list) else value
+        return {seen(name): seen(item) for name, item in value.items()}
+    return [seen(item) for item in value] if isinstance(value, list) else value
 
 
 def commented_out(hit: Hit) -> str:

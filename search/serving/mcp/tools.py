@@ -243,15 +243,16 @@ def _standing(served: AppState, document: str, name: str | None, stand: Stand) -
         index, id_ = passage_of(served, document)
     except InputError:
         standings, problem = [], None
-        for each, index in served.named(name).items():
+        for name_, opened in served.named(name).items():
             try:
-                standings.append(stand(each, index, _within(index, document)))
+                standings.append(stand(name_, opened, _within(opened, document)))
             except SearchError as error:
                 problem = problem or error
         if problem and not standings:
             raise problem from None
         return min(
-            standings, key=lambda each: (each[2].cause == "not indexed", each[2].reason == "not there")
+            standings,
+            key=lambda standing: (standing[2].cause == "not indexed", standing[2].reason == "not there"),
         )
     return stand(id_.index, index, id_.passage)
 
@@ -278,7 +279,7 @@ def _within(index: library.Index, document: str) -> str | Path:
 def status(served: AppState, index: IndexName = None) -> answers.IndexesAnswer:
     """List the indexes, with folder, size and time of the last update. For a named index, list
     also its filter fields, for `where` of search, with their most frequent values."""
-    indexes = [_status(name, each, bool(index)) for name, each in served.named(index).items()]
+    indexes = [_status(name, opened, bool(index)) for name, opened in served.named(index).items()]
     return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
 
 
@@ -303,11 +304,11 @@ def documents(
         index=name_,
         documents=[
             answers.DocumentEntry(
-                id=str(PassageId(name_, generation, each.passage_id)),
-                path=each.name,
-                title=each.title,
+                id=str(PassageId(name_, generation, document.passage_id)),
+                path=document.name,
+                title=document.title,
             )
-            for each in listing[:k]
+            for document in listing[:k]
         ],
         next=as_next(generation, offset + k) if len(listing) > k else None,
     )
@@ -357,7 +358,7 @@ def fetch(
     """Read a passage from search with the lines around it, or any lines of its document. If the document is right but
     the answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
     share = max_tokens // (1 + len(more))
-    others = [_fetch(served, each, around, None, 0, share) for each in more]
+    others = [_fetch(served, other_id, around, None, 0, share) for other_id in more]
     first = _fetch(served, id, around, lines, offset, share)
     return first.model_copy(update={"more": others or None})
 
