@@ -24,7 +24,7 @@ def plain(text: str, kind: str = "text", title: str = "title") -> Document:
     return Document("a", kind, text, title, line_map(text), (Section(0, len(text)),))
 
 
-def encoded(passage: Passage) -> str:
+def model_input(passage: Passage) -> str:
     return f"{passage.context}\n{passage.visible_text}" if passage.context else passage.visible_text
 
 
@@ -38,7 +38,7 @@ def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max
         assert document.text[passage.start : passage.end] == passage.text
         assert passage.text.strip() == passage.text != ""
         assert passage.visible_text.strip() != ""
-        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids) <= max_tokens
+        assert passage.n_tokens == len(uncut.encode(model_input(passage)).ids) <= max_tokens
         assert passage.line_start == sum(start <= passage.start for start in starts)
         assert passage.line_end == sum(start < passage.end for start in starts)
 
@@ -362,9 +362,9 @@ def test_one_long_line_takes_linear_time(unit: str) -> None:
 
     def seconds(n_characters: int) -> float:
         text = unit * (n_characters // len(unit))
-        started = time.process_time()
+        start = time.process_time()
         passages = cutter.cut(plain(text))
-        elapsed = time.process_time() - started
+        elapsed = time.process_time() - start
         assert words_of(passages) == solid(text)
         return elapsed
 
@@ -453,7 +453,7 @@ def test_a_table_that_is_cut_keeps_its_header(tmp_path: Path, name: str) -> None
         assert "weight" not in passage.text
     for passage in passages:
         assert document.text[passage.start : passage.end] == passage.text
-        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids)
+        assert passage.n_tokens == len(uncut.encode(model_input(passage)).ids)
     assert "weight" not in passages[0].context
     assert all("weight" not in p.context for p in passages if p.text.startswith(("This", "after")))
     short = Cutter(tokenizer, max_tokens=512, passage_tokens=180, context_tokens=12).cut(document)

@@ -87,7 +87,7 @@ def test_elements_may_be_nested_without_limit(tmp_path: Path, tag: str) -> None:
     assert parsed(tmp_path, "a.html", f"<{tag}>" * 20_000 + "word").text == "word"
 
 
-def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
+def test_processing_instructions_are_no_text(tmp_path: Path) -> None:
     page = (
         '<?xml version="1.0"\nencoding="utf-8"?>\n<!DOCTYPE html>\n<p>One<?php echo 1 ?></p>\n<p>Two</p>'
     )

@@ -74,7 +74,7 @@ def test_half_a_surrogate_pair_becomes_a_character() -> None:
 
 
 @pytest.mark.parametrize("depth", [300, 900])
-def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
+def test_deeply_nested_records_do_not_stop_the_others(depth: int) -> None:
     deep = '{"a": ' + "[" * depth + "]" * depth + "}\n"
     assert [getattr(item, "text", "") for item in records(deep + '{"b": "text"}\n' + deep)] == [
         "",

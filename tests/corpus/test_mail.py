@@ -107,7 +107,7 @@ def attachment(name: str, raw: bytes, kind: str = "application/octet-stream") ->
     return f"{head}\nContent-Transfer-Encoding: base64\n\n{b64encode(raw).decode()}"
 
 
-def test_of_alternatives_the_plain_text_is_read(tmp_path: Path) -> None:
+def test_the_plain_text_of_alternatives_is_read(tmp_path: Path) -> None:
     plain = "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\nCaf=E9 =\nbar"
     html = "Content-Type: text/html\n\n<h1>News</h1><p>in <b>HTML</b>"
     blank = "Content-Type: text/plain\n\n \n"
@@ -121,7 +121,7 @@ def test_of_alternatives_the_plain_text_is_read(tmp_path: Path) -> None:
 
 
 def test_attachments_are_documents_and_unreadable_ones_are_named(tmp_path: Path) -> None:
-    forwarded = f"Content-Type: message/rfc822\n\n{LETTER}"
+    forward = f"Content-Type: message/rfc822\n\n{LETTER}"
     source = "Subject: Lease\nFrom: Ann <a@b>\n" + multipart(
         "mixed",
         "Content-Type: text/plain\n\nSee below.",
@@ -130,7 +130,7 @@ def test_attachments_are_documents_and_unreadable_ones_are_named(tmp_path: Path)
         attachment("roof.jpg", b"\xff\xd8"),
         attachment("broken.docx", b"PK"),
         attachment("signature.asc", b"iQ", "application/pgp-signature"),
-        forwarded,
+        forward,
     )
     message, lease, rules, *left_out, letter = items(tmp_path, "a.eml", source)
     assert isinstance(message, Document)
@@ -167,7 +167,7 @@ def test_attachments_are_documents_and_unreadable_ones_are_named(tmp_path: Path)
         (b"no mail at all", "no mail at all", "a"),
     ],
 )
-def test_broken_messages_are_read_as_far_as_they_go(
+def test_broken_messages_are_read_as_far_as_possible(
     tmp_path: Path, source: bytes, text: str, title: str
 ) -> None:
     message = parsed(tmp_path, "a.eml", source)

@@ -188,8 +188,8 @@ def test_chapters_are_read_in_order(parse: Read) -> None:
 
 
 def test_a_chapter_without_a_heading_takes_its_title(parse: Read) -> None:
-    titled = {"OEBPS/two b.xhtml": lambda text: text.replace("<title/>", "<title>Second</title>")}
-    assert outline(parse("a.epub", replaced(epub(CHAPTERS), titled)))[-1][0] == ("Second",)
+    changes = {"OEBPS/two b.xhtml": lambda text: text.replace("<title/>", "<title>Second</title>")}
+    assert outline(parse("a.epub", replaced(epub(CHAPTERS), changes)))[-1][0] == ("Second",)
 
 
 def test_a_chapter_that_cannot_be_read_is_left_out_and_named(tmp_path: Any) -> None:
@@ -310,7 +310,7 @@ def test_a_text_box_is_read_once(parse: Read) -> None:
     assert text.endswith("Next.")
 
 
-def test_headings_of_a_translated_word_are_headings(parse: Read) -> None:
+def test_headings_of_a_translated_word_make_sections(parse: Read) -> None:
     styles = f"""<w:styles {W}>
         <w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>"""
     xml = p(r("Eins"), style="berschrift1") + p(r("Text."))

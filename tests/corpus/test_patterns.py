@@ -81,7 +81,7 @@ def test_an_ignored_folder_is_one_item(tree: Tree) -> None:
     assert file_paths(root) == ["z.txt"]
 
 
-def test_crlf_a_byte_order_mark_and_bare_negations_are_no_patterns(tree: Tree) -> None:
+def test_patterns_are_read_despite_crlf_a_byte_order_mark_and_invalid_lines(tree: Tree) -> None:
     root = tree(
         {
             ".gitignore": b"\xef\xbb\xbf*.log\r\n!\r\nfoo\\\r\n*.tmp",

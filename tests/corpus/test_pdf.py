@@ -144,6 +144,6 @@ def test_an_unreadable_pdf_is_refused_with_a_reason(
 def test_a_gap_between_letters_is_a_space(parse: Read) -> None:
     """pdfium makes "Ifthe" of a gap that is narrower than its spaces."""
     line = "If the key fits, turn it in the lock and then"
-    moved = b"(If) Tj 7.56 0 Td (the key fits, turn it.) Tj"
-    raw = pdf([[line]]).replace(f"({line}) Tj".encode(), moved.ljust(len(line) + 5))
+    operators = b"(If) Tj 7.56 0 Td (the key fits, turn it.) Tj"
+    raw = pdf([[line]]).replace(f"({line}) Tj".encode(), operators.ljust(len(line) + 5))
     assert parse("a.pdf", raw).text == "If the key fits, turn it."

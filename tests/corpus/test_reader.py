@@ -241,7 +241,7 @@ def mailbox(*attachments: bytes) -> bytes:
     return message * 2
 
 
-def test_of_a_mailbox_only_the_attachment_that_breaks_a_limit_is_left_out(
+def test_only_the_attachment_that_breaks_a_limit_is_left_out(
     obedient: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "SECONDS", 2)
@@ -268,7 +268,9 @@ def test_a_file_of_slow_parts_has_a_time_limit(obedient: Reader, monkeypatch: py
     assert [item.path for item in results] in ([], ["a.mbox", "a.mbox#2"])
 
 
-def test_the_time_that_the_caller_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_that_the_caller_takes_does_not_count_towards_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     parser = Reader()
     lines = "".join(f'{{"text": "record {number}"}}\n' for number in range(20_000))
     results = parser.items(Request("a.jsonl", "jsonl", lines.encode()))
@@ -286,9 +288,9 @@ def test_records_are_yielded_before_the_last_one_is_parsed() -> None:
     parser, before = Reader(), children()
     lines = b'{"text": "record"}\n' * 1_000_000
     results = parser.items(Request("a.jsonl", "jsonl", lines))
-    started = time.process_time()
+    start = time.process_time()
     assert isinstance(next(results), Document)
-    assert time.process_time() - started < 1
+    assert time.process_time() - start < 1
     (child,) = children() - before
     results.close()
     assert child not in children()
@@ -390,7 +392,7 @@ def test_modules_in_the_current_folder_are_not_loaded(
     assert text(Reader(), pdf([["Text."]])) == "Text."
 
 
-def test_files_whose_extra_is_missing_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_need_a_missing_extra_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from search.corpus import sources
 
     for name in ("a.pdf", "b.DOCX", "d.doc", "e.xlsx", "f.md"):

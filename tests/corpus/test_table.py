@@ -131,7 +131,7 @@ CELLS = st.text(st.sampled_from('ab,;"\n\r \té\u2028'), max_size=8)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS.map(lambda cell: "x" + cell)), min_size=1, max_size=6))
-def test_what_csv_writes_is_read_back_from_its_lines(cells: list[tuple[str, str]]) -> None:
+def test_rows_that_csv_writes_are_read_back_from_their_lines(cells: list[tuple[str, str]]) -> None:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerows([("key", "text"), *cells])

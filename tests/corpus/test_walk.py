@@ -46,7 +46,7 @@ def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
     assert paths == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]
 
 
-def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_left_out_by_name_with_a_reason(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.corpus.sources.find_spec", lambda name: name)
     root = tree(
         {
@@ -221,7 +221,7 @@ def test_a_root_that_is_a_link_is_followed(tree: Tree) -> None:
     assert verdicts(root / "link") == {"a.txt": "found"}
 
 
-def test_folders_nested_more_deeply_than_calls_may_be_are_walked(tree: Tree) -> None:
+def test_folders_nested_deeper_than_the_recursion_limit_are_walked(tree: Tree) -> None:
     depth = 60
     root = tree({"/".join(["d"] * depth) + "/a.txt": "x"})
     limit = sys.getrecursionlimit()
