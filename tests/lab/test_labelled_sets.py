@@ -39,9 +39,9 @@ def test_the_labelled_sets_are_whole() -> None:
         "ORG",
     }
     questions, paragraphs = read_questions(LAB / "questions.json")
-    answered = [item for item in questions if item.answers]
-    assert (len(questions), len(answered), len({item.id for item in questions})) == (250, 150, 250)
-    for item in answered:
+    answerable = [item for item in questions if item.answers]
+    assert (len(questions), len(answerable), len({item.id for item in questions})) == (250, 150, 250)
+    for item in answerable:
         text = paragraphs.entries[item.paragraph].text
         assert text[item.starts[0] :].startswith(item.answers[0])
     per_note = Counter(item.paragraph for item in questions if not item.answers)
@@ -115,10 +115,10 @@ def test_no_answer_is_right_for_a_question_without_one(script: Any, tmp_path: Pa
     output = script.measured_answers(reader, rows)
     right = 2 if null > 0 else 0
     assert f"no answer for {right} of 2 others" in output and "of 1 questions with an answer" in output
-    stored = json.loads((reader / "training.json").read_text(encoding="utf-8"))["held_out"]["answer"]
-    assert stored["total"] == 3 and stored["right"] in ({2} if null > 0 else {0, 1})
+    record = json.loads((reader / "training.json").read_text(encoding="utf-8"))["held_out"]["answer"]
+    assert record["total"] == 3 and record["right"] in ({2} if null > 0 else {0, 1})
     held_out = bert.answer("where is the key?", text, model=str(reader)).held_out
-    assert held_out and (held_out.right, held_out.total, held_out.unit) == (*stored.values(), "questions")
+    assert held_out and (held_out.right, held_out.total, held_out.unit) == (*record.values(), "questions")
 
 
 def test_both_figures_of_pretraining_are_stored(script: Any, tmp_path: Path) -> None:

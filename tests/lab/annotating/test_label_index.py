@@ -125,8 +125,8 @@ def test_a_checkpoint_is_identified_by_its_weights_classes_and_tokenizer(
         annotation.made_with["command"]
         == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
     )
-    moved = shutil.copytree("here", "there")
-    assert label_index(index.path, model=str(moved)).labelled == 0
+    copy = shutil.copytree("here", "there")
+    assert label_index(index.path, model=str(copy)).labelled == 0
     renamed = shutil.copytree("here", "renamed")
     with_config(Path(renamed), id2label=dict(enumerate(reversed(MOODS))))
     spelled = shutil.copytree("here", "spelled")
@@ -144,7 +144,7 @@ def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: 
         f"label_index({str(index.path)!r}, head={str(tmp_path / 'head')!r}); "
         "print([m for m in ('torch', 'transformers', 'openvino', 'sklearn', 'scipy', 'faiss') if m in sys.modules])"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -152,4 +152,4 @@ def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: 
         cwd=REPOSITORY,
         encoding="utf-8",
     )
-    assert done.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"

@@ -331,9 +331,9 @@ def test_published_figures_are_reproduced() -> None:
     assert sizes == tuple(
         expected[size] for size in ("vocabulary", "positions", "segments", "hidden", "layers", "heads")
     )
-    published = figures()["attention_last_layer_mean_of_heads"]
-    weights = inspect(published["text"], model=name).attention
-    np.testing.assert_allclose(weights.matrix(12), published["rows sum to 1"], atol=2e-4)
+    example = figures()["attention_last_layer_mean_of_heads"]
+    weights = inspect(example["text"], model=name).attention
+    np.testing.assert_allclose(weights.matrix(12), example["rows sum to 1"], atol=2e-4)
     expected_matrix = np.array(figures()["attention_layer_8_head_10"]["rows sum to 1"])
     # The source does not say whether it counts from 0 or from 1.
     assert (

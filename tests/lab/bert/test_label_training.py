@@ -56,7 +56,7 @@ def test_figures_are_those_of_scikit_learn(
     groups = np.unique([text for text, _ in pairs], return_inverse=True)[1]
     probabilities, within = np.zeros((90, 3)), StratifiedGroupKFold(3, shuffle=True, random_state=5)
 
-    def fitted(rows: np.ndarray) -> Any:
+    def fit(rows: np.ndarray) -> Any:
         folds = list(within.split(x[rows], y[rows], groups[rows]))
         head = LogisticRegressionCV(
             Cs=[0.1, 1, 10, 100, 1000], cv=folds, scoring="neg_log_loss", max_iter=1000
@@ -64,15 +64,15 @@ def test_figures_are_those_of_scikit_learn(
         return head.fit(x[rows], y[rows])
 
     for rows, others in StratifiedGroupKFold(4, shuffle=True, random_state=5).split(x, y, groups):
-        probabilities[others] = fitted(rows).predict_proba(x[others])
-    predicted = np.array(KINDS)[probabilities.argmax(axis=1)]
-    direct = fitted(np.arange(90))
+        probabilities[others] = fit(rows).predict_proba(x[others])
+    predictions = np.array(KINDS)[probabilities.argmax(axis=1)]
+    direct = fit(np.arange(90))
     assert (report.classes, report.c, report.groups) == (KINDS, direct.C_[0], 90)
-    assert report.accuracy.mean == pytest.approx(accuracy_score(y, predicted))
+    assert report.accuracy.mean == pytest.approx(accuracy_score(y, predictions))
     assert report.accuracy.low < report.accuracy.mean < report.accuracy.high
-    assert report.macro_f1.mean == pytest.approx(f1_score(y, predicted, average="macro"))
-    np.testing.assert_allclose(report.confusion, confusion_matrix(y, predicted))
-    whole = precision_recall_fscore_support(y, predicted, zero_division=0)
+    assert report.macro_f1.mean == pytest.approx(f1_score(y, predictions, average="macro"))
+    np.testing.assert_allclose(report.confusion, confusion_matrix(y, predictions))
+    whole = precision_recall_fscore_support(y, predictions, zero_division=0)
     for i, row in enumerate(report.by_class):
         actual = (row.precision, row.recall, row.f1, row.support)
         assert actual == pytest.approx(tuple(figures[i] for figures in whole))

@@ -65,8 +65,8 @@ def test_words_for_a_mask_are_those_of_the_pipeline_of_transformers(bytes_model:
 
     for name, mask in ((bytes_model, "<mask>"), (model, "[MASK]")):
         theirs = pipeline("fill-mask", model=name, device="cpu")(f"turn the {mask} now", top_k=7)
-        for typed in {mask, "[MASK]"}:
-            (ours,) = fill(f"turn the {typed} now", model=name, k=7).masks
+        for mask_token in {mask, "[MASK]"}:
+            (ours,) = fill(f"turn the {mask_token} now", model=name, k=7).masks
             assert [guess.id for guess in ours.guesses] == [guess["token"] for guess in theirs]
             likely = [guess["score"] for guess in theirs]
             np.testing.assert_allclose([guess.probability for guess in ours.guesses], likely, atol=1e-6)

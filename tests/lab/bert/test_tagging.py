@@ -132,9 +132,9 @@ def test_spans_are_exact_in_any_text(kind: str, tmp_path: Path) -> None:
 def test_long_texts_are_read_in_windows_and_the_middle_decides(tagger: Path) -> None:
     """Put together by hand: for each token the window whose middle is nearest, the earlier one of two."""
     text = " ".join(random.Random(2).choices(TEXT.split(), k=150))
-    loaded = load_tagger(str(tagger), "ner")
-    (read,) = loaded.read([text])
-    head = loaded.head
+    reader = load_tagger(str(tagger), "ner")
+    (read,) = reader.read([text])
+    head = reader.head
     whole = head.tokenizer.encode(text, add_special_tokens=False)
     room = head.max_tokens - 2
     step = room - min(OVERLAP, room // 2)

@@ -38,8 +38,8 @@ def test_words_have_their_pieces_and_unknown_ones_are_marked(real: search.Encode
         ("☃", ["[UNK]"], False, True),
         ("!", ["!"], False, False),
     ]
-    masked = tokenize("the [MASK] door", offline=True).tokens[2]
-    assert (masked.id, masked.special, masked.start, masked.end) == (103, False, 4, 10)
+    mask = tokenize("the [MASK] door", offline=True).tokens[2]
+    assert (mask.id, mask.special, mask.start, mask.end) == (103, False, 4, 10)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

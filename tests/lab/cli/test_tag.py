@@ -28,16 +28,16 @@ def test_entities_of_an_index_are_exact_and_can_be_filtered_by(
 ) -> None:
     code, out, _ = run("lab", "tag", "--model", tagger, "--json")
     assert code == 0
-    done = json.loads(out)
-    assert (done["name"], done["tagged"], done["annotated"], done["passages"]) == ("ner", 5, 5, 5)
-    assert "person" in {item["field"] for item in done["fields"]}
+    output = json.loads(out)
+    assert (output["name"], output["tagged"], output["annotated"], output["passages"]) == ("ner", 5, 5, 5)
+    assert "person" in {item["field"] for item in output["fields"]}
 
     # Each span is where the document has it, and the values are those of the text tagged by itself.
     hits = index.query("time", k=50)
-    stored = search.bert.annotations_of(index, [hit.passage_id for hit in hits])
+    annotations = search.bert.annotations_of(index, [hit.passage_id for hit in hits])
     mentions = 0
     for hit in hits:
-        (annotation,) = stored[hit.passage_id]
+        (annotation,) = annotations[hit.passage_id]
         for span in annotation.spans:
             assert hit.text[span.start - hit.start : span.end - hit.start] == span.text
         alone = tag(hit.text, model=str(tagger)).mentions
@@ -48,13 +48,13 @@ def test_entities_of_an_index_are_exact_and_can_be_filtered_by(
             " ".join(item.text.split()) for item in alone
         }
         mentions += len(alone)
-    assert sum(item["mentions"] for item in done["fields"]) == mentions > 5
+    assert sum(item["mentions"] for item in output["fields"]) == mentions > 5
 
     # A filter by the most frequent value finds the passages that it was counted in, and no other.
-    (first, *_) = (item for item in done["fields"] if item["mentions"])
+    (first, *_) = (item for item in output["fields"] if item["mentions"])
     value = first["frequent"][0][0]
-    typed = f"{first['field']}='{value.upper()}'"
-    _, out, err = run("query", "time", "--where", typed, "-k", 50, "--json")
+    condition = f"{first['field']}='{value.upper()}'"
+    _, out, err = run("query", "time", "--where", condition, "-k", 50, "--json")
     expected = {
         hit.document
         for hit in hits
@@ -133,8 +133,8 @@ def test_another_checkpoint_is_never_mixed_in(
 def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "PROPN"))
     _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
-    done = json.loads(out)
-    counts = {item["field"]: item["mentions"] for item in done["fields"]}
+    output = json.loads(out)
+    counts = {item["field"]: item["mentions"] for item in output["fields"]}
     assert set(counts) == {"noun", "verb", "adj", "propn"}
     texts = [hit.text for hit in index.query("time", k=50)]
     tags = [item.field for text in texts for item in tag(text, model=str(model), task="pos").mentions]

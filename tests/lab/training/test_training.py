@@ -122,9 +122,9 @@ def test_heads_know_how_often_they_are_right(runs: dict[str, Any]) -> None:
     """The figure is stored with the head, and every prediction comes with it."""
     report, dev = runs["classify"]
     texts = [line.partition(",")[0] for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
-    labelled = bert.label(texts, model=report.out)
+    labels = bert.label(texts, model=report.out)
     right = int(np.trace(report.classes.confusion))
-    assert labelled.held_out == HeldOut(right, len(texts), "texts") == report.held_out["label"]
+    assert labels.held_out == HeldOut(right, len(texts), "texts") == report.held_out["label"]
 
     report, dev = runs["tag"]
     sentences = read_conll(dev)
@@ -141,8 +141,8 @@ def test_heads_know_how_often_they_are_right(runs: dict[str, Any]) -> None:
 
     report, _ = runs["read"]
     right = round(report.after["exact_match"].mean * report.counts["held_out"])
-    answered = bert.answer("where is the key?", "The key is here.", model=report.out)
-    assert answered.held_out == HeldOut(right, report.counts["held_out"], "questions")
+    answer = bert.answer("where is the key?", "The key is here.", model=report.out)
+    assert answer.held_out == HeldOut(right, report.counts["held_out"], "questions")
     assert all(not runs[kind][0].held_out for kind in runs.keys() - {"classify", "tag", "read"})
 
 
@@ -176,7 +176,9 @@ def test_a_report_agrees_with_its_files_and_figures(runs: dict[str, Any], bases:
             assert file.sha256 in record
 
 
-def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> None:
+def test_training_neither_loses_its_model_nor_overwrites_a_folder(
+    tiny_model: Path, tmp_path: Path
+) -> None:
     graded, options = write_graded(tmp_path / "a.tsv"), {"model": str(tiny_model), **QUICK}
 
     def kill(state: Any) -> None:
@@ -238,9 +240,9 @@ def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
         base = save_tiny_bert(tmp_path / f"base{len(prompts)}")
         settings = base / "config_sentence_transformers.json"
         settings.write_text(json.dumps({"prompts": prompts}), encoding="utf-8")
-        done = bert.train(pairs, tmp_path / f"out{len(prompts)}", model=str(base), **QUICK)
-        hashes.append(done.sha256)
-        assert Encoder(done.out).prompt("query") == prompts.get("query", "")
+        report = bert.train(pairs, tmp_path / f"out{len(prompts)}", model=str(base), **QUICK)
+        hashes.append(report.sha256)
+        assert Encoder(report.out).prompt("query") == prompts.get("query", "")
     assert hashes[0] != hashes[1]
 
 
@@ -255,8 +257,8 @@ def test_frozen_layers_do_not_change(tiny_model: Path, tmp_path: Path) -> None:
         place.mkdir()
         report, _ = train_tiny("classify", place, tiny_model, freeze=freeze, epochs=1)
         now = {name.removeprefix("bert."): rows for name, rows in weights(report.out).items()}
-        moved = {name for name in now.keys() & base.keys() if not np.array_equal(now[name], base[name])}
-        parts = {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in moved}
+        changes = {name for name in now.keys() & base.keys() if not np.array_equal(now[name], base[name])}
+        parts = {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in changes}
         assert parts == expected and report.settings["freeze"] == freeze
     bare = save_tiny_bert(tmp_path / "bare", pooler=False)
     results = []
@@ -265,8 +267,8 @@ def test_frozen_layers_do_not_change(tiny_model: Path, tmp_path: Path) -> None:
         place.mkdir()
         report, _ = train_tiny("classify", place, bare, freeze="all", epochs=epochs)
         results.append(weights(report.out))
-    moved = {name for name in results[0] if not np.array_equal(results[0][name], results[1][name])}
-    assert {name.rpartition(".")[0] for name in moved} == {"bert.pooler.dense", "classifier"}
+    changes = {name for name in results[0] if not np.array_equal(results[0][name], results[1][name])}
+    assert {name.rpartition(".")[0] for name in changes} == {"bert.pooler.dense", "classifier"}
 
 
 def test_a_head_for_the_same_classes_is_trained_further(runs: dict[str, Any], tmp_path: Path) -> None:
