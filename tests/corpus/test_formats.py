@@ -22,7 +22,7 @@ Read = Callable[[str, bytes], Any]
 Failure = Callable[[str, bytes], ReadError]
 
 
-def shown(document: Document) -> str:
+def visible_text(document: Document) -> str:
     """A document's text without its markup."""
     return VisibleText(document.text, markup(document)).text
 
@@ -67,36 +67,36 @@ See
 """
 
 
-def test_manual_page(document: Read) -> None:
-    found = document("lock.1", MAN.encode())
-    assert outline(found) == [
+def test_a_manual_page_has_its_sections_title_and_date(parse: Read) -> None:
+    document = parse("lock.1", MAN.encode())
+    assert outline(document) == [
         (("NAME",), "NAME\n\nlock - turn a key\n\n"),
         (
             ("OPTIONS",),
             "OPTIONS\n\n-a, --all\nOpen every door—gently.\n\n• One two\n  as  it is",
         ),
     ]
-    assert (found.title, found.kind, found.metadata["date"]) == ("LOCK(1)", "man", "2024-05-01")
-    start = found.text.index("every")
-    assert found.lines.span(start, start + 5) == (12, 12)
+    assert (document.title, document.kind, document.metadata["date"]) == ("LOCK(1)", "man", "2024-05-01")
+    start = document.text.index("every")
+    assert document.lines.span(start, start + 5) == (12, 12)
 
 
-def test_manual_page_in_mdoc(document: Read) -> None:
-    found = document("lock.8", MDOC.encode())
-    assert found.text == (
+def test_macros_of_mdoc_become_text(parse: Read) -> None:
+    document = parse("lock.8", MDOC.encode())
+    assert document.text == (
         "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a= door]\n\n-v, --version\nSee key 5, really.\n\nlock,"
     )
 
 
-def test_a_log_that_has_the_name_of_a_manual_page(document: Read) -> None:
-    found = document("syslog.1", b"one\n.two\n")
-    assert (found.kind, found.text) == ("text", "one\n.two\n")
+def test_a_log_named_like_a_manual_page_is_plain_text(parse: Read) -> None:
+    document = parse("syslog.1", b"one\n.two\n")
+    assert (document.kind, document.text) == ("text", "one\n.two\n")
 
 
-def test_gzip_is_read_as_what_is_inside(tmp_path: Path, document: Read) -> None:
-    assert document("lock.1.gz", gzip.compress(MAN.encode())).title == "LOCK(1)"
-    found = document("a.md.gz", gzip.compress(b"# One\n") + gzip.compress(b"two\n"))
-    assert (found.title, found.text) == ("One", "# One\ntwo\n")
+def test_a_gzip_file_is_read_as_the_file_inside(tmp_path: Path, parse: Read) -> None:
+    assert parse("lock.1.gz", gzip.compress(MAN.encode())).title == "LOCK(1)"
+    document = parse("a.md.gz", gzip.compress(b"# One\n") + gzip.compress(b"two\n"))
+    assert (document.title, document.text) == ("One", "# One\ntwo\n")
     rows = items(tmp_path, "a.csv.gz", gzip.compress(b"text\nkey\n"))
     assert [row.text for row in rows if isinstance(row, Document)] == ["key"]
     assert kind_of("a/B.PY.GZ") == "code"
@@ -104,7 +104,7 @@ def test_gzip_is_read_as_what_is_inside(tmp_path: Path, document: Read) -> None:
     assert unreadable("a.tar.gz") == (Reason.BINARY, "")
 
 
-def test_gzip_bombs_and_damage(failure: Failure) -> None:
+def test_damaged_and_huge_gzip_files_are_refused(failure: Failure) -> None:
     assert failure("a.txt.gz", gzip.compress(b"abc" * 99)[:-20]).reason == Reason.DAMAGED
     assert failure("a.txt.gz", gzip.compress(b"a" * (MAX_BYTES + 1), 1)).reason == Reason.TOO_LARGE
 
@@ -126,7 +126,7 @@ def opendocument(body: str, entries: dict[str, str] | None = None) -> bytes:
     return zipped({"content.xml": content, "meta.xml": meta, **(entries or {})})
 
 
-def test_opendocument_text(document: Read) -> None:
+def test_an_opendocument_text_has_headings_notes_lists_and_tables(parse: Read) -> None:
     body = (
         "<office:text><text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
         '<text:h text:outline-level="1">Keys</text:h><text:p>Two<text:s text:c="2"/>\n <text:span>of</text:span>'
@@ -136,12 +136,12 @@ def test_opendocument_text(document: Read) -> None:
         "<table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>"
         "<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table></office:text>"
     )
-    found = document("a.odt", opendocument(body))
-    assert outline(found) == [(("Keys",), "Keys\n\nTwo   of[1]\none\ntwo\n\na\tb\n\n[1] A note.")]
-    assert (found.title, found.kind, found.metadata) == ("The house", "odt", {"author": "Ada"})
+    document = parse("a.odt", opendocument(body))
+    assert outline(document) == [(("Keys",), "Keys\n\nTwo   of[1]\none\ntwo\n\na\tb\n\n[1] A note.")]
+    assert (document.title, document.kind, document.metadata) == ("The house", "odt", {"author": "Ada"})
 
 
-def test_opendocument_sheets(document: Read) -> None:
+def test_opendocument_sheets_are_pages_with_repeated_rows(parse: Read) -> None:
     def row(*cells: str, more: str = "") -> str:
         inside = "".join(
             f'<table:table-cell office:value-type="{"float" if cell.isdigit() else "string"}"'
@@ -153,37 +153,37 @@ def test_opendocument_sheets(document: Read) -> None:
 
     twice = row("roof", "5", more="table:number-rows-repeated='2'")
     body = f'<table:table table:name="Costs">{row("what", "paid")}{twice}</table:table>'
-    found = document("a.ods", opendocument(f"<office:spreadsheet>{body * 2}</office:spreadsheet>"))
+    document = parse("a.ods", opendocument(f"<office:spreadsheet>{body * 2}</office:spreadsheet>"))
     sheet = "what\tpaid\nroof\t5\nroof\t5"
-    assert [text.strip() for _, text in outline(found)] == [sheet, sheet]
-    assert [trail for trail, _ in outline(found)] == [("Costs",)] * 2
-    assert found.page(found.text.rindex("what")) == 2
-    assert found.tables[:3] == (0, 9, len(sheet))
+    assert [text.strip() for _, text in outline(document)] == [sheet, sheet]
+    assert [trail for trail, _ in outline(document)] == [("Costs",)] * 2
+    assert document.page(document.text.rindex("what")) == 2
+    assert document.tables[:3] == (0, 9, len(sheet))
 
 
-def test_opendocument_slides(document: Read) -> None:
+def test_an_opendocument_slide_has_its_title_and_speaker_notes(parse: Read) -> None:
     slide = (
         '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Hello</text:p></draw:text-box>'
         "</draw:frame><draw:frame><draw:text-box><text:p>World</text:p></draw:text-box></draw:frame>"
         "<presentation:notes><draw:frame><draw:text-box><text:p>Smile.</text:p></draw:text-box></draw:frame>"
         "</presentation:notes></draw:page>"
     )
-    found = document("a.odp", opendocument(f"<office:presentation>{slide}</office:presentation>"))
-    assert outline(found) == [
+    document = parse("a.odp", opendocument(f"<office:presentation>{slide}</office:presentation>"))
+    assert outline(document) == [
         (("Hello",), "Hello\n\nWorld\n\n"),
         (("Hello", "Speaker notes"), "Smile."),
     ]
 
 
-def test_opendocument_with_a_password(failure: Failure) -> None:
+def test_an_opendocument_file_with_a_password_is_refused_as_encrypted(failure: Failure) -> None:
     manifest = {"META-INF/manifest.xml": "<m><encryption-data/></m>"}
     assert failure("a.odt", opendocument("", manifest)).reason == Reason.ENCRYPTED
 
 
-def test_rtf(document: Read, failure: Failure) -> None:
+def test_rtf_gives_text_title_and_author(parse: Read, failure: Failure) -> None:
     source = rb"{\rtf1\ansi\ansicpg1252{\info{\title The roof}{\author Ada}}{\b M\'fcll}er \u8364? 5\par Next.\par}"
-    found = document("a.rtf", source)
-    assert (found.title, found.text, found.metadata) == (
+    document = parse("a.rtf", source)
+    assert (document.title, document.text, document.metadata) == (
         "The roof",
         "Müller € 5\nNext.",
         {"author": "Ada"},
@@ -217,13 +217,13 @@ LIGHT = {
 
 
 @pytest.mark.parametrize("name", LIGHT)
-def test_light_markup(name: str, document: Read) -> None:
+def test_light_markup_is_hidden_and_its_headings_are_sections(name: str, parse: Read) -> None:
     source, visible, trails = LIGHT[name]
-    found = document(name, source.encode())
-    assert found.text == source
-    assert found.title == "The house"
-    assert [trail for trail, _ in outline(found)] == trails
-    assert shown(found) == visible
+    document = parse(name, source.encode())
+    assert document.text == source
+    assert document.title == "The house"
+    assert [trail for trail, _ in outline(document)] == trails
+    assert visible_text(document) == visible
 
 
 SRT = (
@@ -233,11 +233,11 @@ SRT = (
 VTT = "WEBVTT\n\nNOTE no\n\n00:01.000 --> 00:02.000 align:start\n<v Bob>Tom &amp; me\n"
 
 
-def test_subtitles(document: Read, failure: Failure) -> None:
-    found = document("a.srt", SRT.encode())
-    assert found.text == "Good morning,\nAda.\n\nLater."
-    assert found.lines.span(found.text.index("Later"), len(found.text)) == (12, 12)
-    assert document("a.vtt", VTT.encode()).text == "Bob: Tom & me"
+def test_subtitles_are_read_without_times_and_repetitions(parse: Read, failure: Failure) -> None:
+    document = parse("a.srt", SRT.encode())
+    assert document.text == "Good morning,\nAda.\n\nLater."
+    assert document.lines.span(document.text.index("Later"), len(document.text)) == (12, 12)
+    assert parse("a.vtt", VTT.encode()).text == "Bob: Tom & me"
     assert failure("b.vtt", b"WEBVTT\n").reason == Reason.NO_TEXT
 
 
@@ -253,7 +253,7 @@ VCF = (
 )
 
 
-def test_calendar(tmp_path: Path) -> None:
+def test_an_event_of_a_calendar_is_a_document(tmp_path: Path) -> None:
     event, empty = items(tmp_path, "a.ics", ICS)
     assert isinstance(event, Document)
     assert event.text == "Dentist, Dr. Holm\nDate: 2025-02-02 14:30\nPlace: Bonn\nBring\nthe card"
@@ -262,22 +262,22 @@ def test_calendar(tmp_path: Path) -> None:
     assert (empty.path, getattr(empty, "reason", "")) == ("a.ics#2", Reason.EMPTY)
 
 
-def test_of_a_calendar_only_what_was_begun_is_an_event(tmp_path: Path) -> None:
+def test_only_an_event_that_was_begun_is_read(tmp_path: Path) -> None:
     event = "BEGIN:VEVENT\nSUMMARY:One\n" + "END:VEVENT\n" * 600
     alarm = "BEGIN:VTODO\nSUMMARY:Two\nBEGIN:VALARM\nSUMMARY:no\nEND:VTODO\nSUMMARY:no\nEND:VALARM\n"
-    found = items(tmp_path, "a.ics", f"END:VEVENT\nSUMMARY:no\n{event}{alarm}END:VTODO\n")
-    assert [getattr(item, "text", item) for item in found] == ["One", "Two"]
+    events = items(tmp_path, "a.ics", f"END:VEVENT\nSUMMARY:no\n{event}{alarm}END:VTODO\n")
+    assert [getattr(item, "text", item) for item in events] == ["One", "Two"]
 
 
-def test_contacts(document: Read) -> None:
-    found = document("a.vcf", VCF.encode())
-    assert (found.title, found.text) == (
+def test_a_contact_has_its_name_telephone_and_note(parse: Read) -> None:
+    document = parse("a.vcf", VCF.encode())
+    assert (document.title, document.text) == (
         "Ada Lovelace",
         "Ada Lovelace\nTelephone: +49 1 (home)\nschön oder",
     )
 
 
-def test_formats_without_a_reader_say_what_to_do() -> None:
+def test_a_format_without_a_reader_names_one_to_save_it_as() -> None:
     for name, better in (
         ("a.doc", ".docx"),
         ("b.MOBI", ".epub"),

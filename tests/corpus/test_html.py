@@ -30,7 +30,7 @@ spread   over lines<br>broken<br><br>twice</p>
 <h1></h1><h2>Last</h2>
 </body></html>"""
 
-SHOWN = [
+SECTIONS = [
     (("Top one",), "Top one\n\nSome text & more spread over lines\nbroken\n\ntwice"),
     (
         ("Top one", "Deep"),
@@ -41,10 +41,10 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_what_is_shown_and_on_which_line(tmp_path: Path, line_end: str) -> None:
+def test_sections_have_the_visible_text_and_its_lines(tmp_path: Path, line_end: str) -> None:
     document = parsed(tmp_path, "page.html", PAGE.replace("\n", line_end))
     assert (document.title, document.metadata) == ("My page", {"description": "About it"})
-    assert [(trail, text.rstrip("\n")) for trail, text in outline(document)] == SHOWN
+    assert [(trail, text.rstrip("\n")) for trail, text in outline(document)] == SECTIONS
     lines = PAGE.split("\n")
     for word in re.finditer(r"[\w-]+", document.text):
         first, last = document.lines.span(*word.span())
@@ -59,7 +59,7 @@ def test_what_is_shown_and_on_which_line(tmp_path: Path, line_end: str) -> None:
         )
     )
 )
-def test_lines_of_words_amid_any_markup(parts: list[str]) -> None:
+def test_words_amid_any_markup_have_their_line(parts: list[str]) -> None:
     source, words = "", []
     for number, part in enumerate(parts):
         words.append((f"w{number}x", source.count("\n") + 1))
@@ -67,27 +67,27 @@ def test_lines_of_words_amid_any_markup(parts: list[str]) -> None:
     source += "end"
     document = parsed_text("html", source)
     for word, line in words:
-        at = document.text.index(word)
-        assert document.lines.span(at, at + len(word)) == (line, line)
+        start = document.text.index(word)
+        assert document.lines.span(start, start + len(word)) == (line, line)
 
 
-def test_verbatim_text_is_verbatim(tmp_path: Path) -> None:
+def test_preformatted_text_is_kept_verbatim(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.html", "<p>x</p><pre>\n\n a\tb  c\n\n\n  <b>d</b>\n</pre>")
     assert document.text == "x\n\n\n a\tb  c\n\n\n  d"
     assert document.lines.span(document.text.index("d"), len(document.text)) == (6, 6)
 
 
-def test_title_for_want_of_a_title_element(tmp_path: Path) -> None:
+def test_a_page_without_a_title_element_takes_its_heading_or_its_name(tmp_path: Path) -> None:
     assert parsed(tmp_path, "a.html", "<h2>Two</h2><h1>One</h1>").title == "One"
     assert parsed(tmp_path, "page.html", "text").title == "page"
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "ul", "table"])
-def test_nesting_without_limit(tmp_path: Path, tag: str) -> None:
+def test_elements_may_be_nested_without_limit(tmp_path: Path, tag: str) -> None:
     assert parsed(tmp_path, "a.html", f"<{tag}>" * 20_000 + "word").text == "word"
 
 
-def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
+def test_processing_instructions_are_no_text(tmp_path: Path) -> None:
     page = (
         '<?xml version="1.0"\nencoding="utf-8"?>\n<!DOCTYPE html>\n<p>One<?php echo 1 ?></p>\n<p>Two</p>'
     )
@@ -111,7 +111,7 @@ SURROUNDINGS = [
 
 
 @pytest.mark.parametrize("around", SURROUNDINGS)
-def test_what_surrounds_the_text_is_set_apart(tmp_path: Path, around: str) -> None:
+def test_menus_headers_and_footers_are_set_apart(tmp_path: Path, around: str) -> None:
     page = (
         f"<p>one</p>{around.format(MENU)}<main><p>two <a>three</a></p><ul><li>x<li><a>y</a></ul></main>"
     )

@@ -14,7 +14,7 @@ from .conftest import records as table_records
 records = partial(table_records, "r.jsonl")
 
 
-def test_the_layout_of_beir() -> None:
+def test_a_record_in_the_layout_of_beir_is_read() -> None:
     (document,) = records(
         '{"_id": "d1", "title": "Wings", "text": "Lift\\nand drag", "metadata": {"url": "x"}}\n'
     )
@@ -25,15 +25,15 @@ def test_the_layout_of_beir() -> None:
 
 
 def test_lines_are_counted_as_editors_do() -> None:
-    found = records('\n{"text": "a\u2028b"}\r\n\r\n"bare"\r"last"')
-    lines = [item.lines.span(0, 1) for item in found if isinstance(item, Document)]
+    items = records('\n{"text": "a\u2028b"}\r\n\r\n"bare"\r"last"')
+    lines = [item.lines.span(0, 1) for item in items if isinstance(item, Document)]
     assert lines == [(2, 2), (4, 4), (5, 5)]
-    assert [item.text for item in found if isinstance(item, Document)] == ["a\u2028b", "bare", "last"]
+    assert [item.text for item in items if isinstance(item, Document)] == ["a\u2028b", "bare", "last"]
 
 
 def test_one_bad_line_costs_one_record() -> None:
-    found = records('{"text": "a"}\n{"text": \n[1]\n{"text": ""}\n{"other": 1}\n{"text": "b"}\n')
-    assert [item.text if isinstance(item, Document) else (item.path, item.reason) for item in found] == [
+    items = records('{"text": "a"}\n{"text": \n[1]\n{"text": ""}\n{"other": 1}\n{"text": "b"}\n')
+    assert [item.text if isinstance(item, Document) else (item.path, item.reason) for item in items] == [
         "a",
         ("r.jsonl#2", "damaged"),
         ("r.jsonl#3", "damaged"),
@@ -41,7 +41,7 @@ def test_one_bad_line_costs_one_record() -> None:
         ("r.jsonl#5", "empty"),
         "b",
     ]
-    assert [item.detail for item in found if isinstance(item, Skipped)] == [
+    assert [item.detail for item in items if isinstance(item, Skipped)] == [
         "line 2: invalid JSON: Expecting value: line 1 column 10 (char 9)",
         "line 3: expected an object or a string, got list",
         "line 4: nothing under 'text'",
@@ -49,7 +49,7 @@ def test_one_bad_line_costs_one_record() -> None:
     ]
 
 
-def test_other_keys_lists_and_numbers() -> None:
+def test_the_keys_of_text_and_title_are_guessed_or_given() -> None:
     source = '{"id": 7, "notes": ["one", "two"], "name": "N", "score": NaN}\n'
     (document,) = records(source)
     assert isinstance(document, Document)
@@ -60,7 +60,7 @@ def test_other_keys_lists_and_numbers() -> None:
     assert (document.text, document.title) == ("N", "7")
 
 
-def test_a_key_that_is_not_there() -> None:
+def test_an_unknown_text_field_is_an_error() -> None:
     with pytest.raises(ReadError, match=r"text_field 'nope' is not a column. Choose from: 'a', 'b'"):
         records('{"a": "x"}\n{"b": "y"}\n', text_field="nope")
     late = '{"a": "x"}\n' * 150 + '{"b": "y"}\n'
@@ -74,7 +74,7 @@ def test_half_a_surrogate_pair_becomes_a_character() -> None:
 
 
 @pytest.mark.parametrize("depth", [300, 900])
-def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
+def test_deeply_nested_records_do_not_stop_the_others(depth: int) -> None:
     deep = '{"a": ' + "[" * depth + "]" * depth + "}\n"
     assert [getattr(item, "text", "") for item in records(deep + '{"b": "text"}\n' + deep)] == [
         "",
@@ -83,12 +83,12 @@ def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
     ]
 
 
-def test_cranfield() -> None:
+def test_all_of_cranfield_is_read() -> None:
     path = shared("retrieval", "cranfield", "corpus.jsonl")
     expected = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    found = list(read(source_file(path)))
-    assert len(found) == len(expected)
-    texts = {item.metadata["_id"]: item.text for item in found if isinstance(item, Document)}
+    items = list(read(source_file(path)))
+    assert len(items) == len(expected)
+    texts = {item.metadata["_id"]: item.text for item in items if isinstance(item, Document)}
     assert texts == {row["_id"]: row["text"] for row in expected if row["text"].strip()}
 
 

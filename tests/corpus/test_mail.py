@@ -1,4 +1,4 @@
-"""Mail: messages, mailboxes, what is attached and what is quoted."""
+"""Mail: messages, mailboxes, attachments and quotations."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ The key is under the mat.
 """
 
 
-def test_a_message(tmp_path: Path) -> None:
-    found = parsed(tmp_path, "a.eml", LETTER)
-    assert (found.name, found.kind, found.title) == ("a.eml", "mail", "Der Schlüssel")
-    assert found.text == "The key is under the mat.\n\nFrom now on, ring.\n"
-    assert found.metadata == {
+def test_a_message_has_its_text_and_headers(tmp_path: Path) -> None:
+    message = parsed(tmp_path, "a.eml", LETTER)
+    assert (message.name, message.kind, message.title) == ("a.eml", "mail", "Der Schlüssel")
+    assert message.text == "The key is under the mat.\n\nFrom now on, ring.\n"
+    assert message.metadata == {
         "from": "Jürgen",
         "to": ["Doe, Ann", "bob@example.org", "Carl"],
         "date": "2024-06-03",
         "subject": "Der Schlüssel",
     }
-    assert [found.lines.span(at, at + 1) for at in (0, 27)] == [(10, 10), (12, 12)]
+    assert [message.lines.span(offset, offset + 1) for offset in (0, 27)] == [(10, 10), (12, 12)]
 
 
-def test_a_mailbox_has_a_document_a_message_at_its_line(tmp_path: Path) -> None:
+def test_each_message_of_a_mailbox_is_a_document_at_its_line(tmp_path: Path) -> None:
     start = "From j@example.org Mon Jun  3 08:41:52 2024\n"
     whole = f"{start}{LETTER}\nFrom here we walked.\n{start}{LETTER}\n{start}Subject: Only this\n\n"
     first, second, third = items(tmp_path, "a.mbox", whole)
     assert isinstance(first, Document)
     assert isinstance(second, Document)
     assert isinstance(third, Document)
-    assert [each.name for each in (first, second, third)] == ["a.mbox#1", "a.mbox#2", "a.mbox#3"]
+    assert [document.name for document in (first, second, third)] == ["a.mbox#1", "a.mbox#2", "a.mbox#3"]
     assert first.text.endswith("ring.\n\nFrom here we walked.\n")
     alone = parsed(tmp_path, "a.eml", LETTER)
     assert (second.text.strip(), second.metadata) == (alone.text.strip(), alone.metadata)
-    assert [each.lines.span(0, 1)[0] for each in (first, second, third)] == [11, 26, 31]
+    assert [document.lines.span(0, 1)[0] for document in (first, second, third)] == [11, 26, 31]
     assert third.text == "Only this"
 
 
@@ -79,13 +79,13 @@ Bob, 12 Long Lane
 
 
 def test_quotations_and_signatures_are_set_apart(tmp_path: Path) -> None:
-    found = parsed(tmp_path, "a.eml", QUOTES)
-    pairs = zip(found.apart[::2], found.apart[1::2], strict=True)
-    quoted, signature = (found.text[start:end] for start, end in pairs)
-    assert quoted.startswith("On Monday, Ann Example\nwrote:\n> Dear Bob,")
-    assert quoted.endswith("> six\n")
+    message = parsed(tmp_path, "a.eml", QUOTES)
+    pairs = zip(message.apart[::2], message.apart[1::2], strict=True)
+    quotation, signature = (message.text[start:end] for start, end in pairs)
+    assert quotation.startswith("On Monday, Ann Example\nwrote:\n> Dear Bob,")
+    assert quotation.endswith("> six\n")
     assert signature == "--\nBob, 12 Long Lane\n"
-    visible, _ = without_markup(found)
+    visible, _ = without_markup(message)
     assert "is it dry?\nYes." in visible.text
     assert ">" not in visible.text
     assert "Dear Bob,\na word of Bob\nthree" in visible.text
@@ -102,35 +102,35 @@ def multipart(kind: str, *parts: str) -> str:
     return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inner}--{kind}--\n"
 
 
-def attached(name: str, raw: bytes, kind: str = "application/octet-stream") -> str:
+def attachment(name: str, raw: bytes, kind: str = "application/octet-stream") -> str:
     head = f'Content-Type: {kind}\nContent-Disposition: attachment; filename="{name}"'
     return f"{head}\nContent-Transfer-Encoding: base64\n\n{b64encode(raw).decode()}"
 
 
-def test_of_alternatives_the_plain_text_is_read(tmp_path: Path) -> None:
+def test_the_plain_text_of_alternatives_is_read(tmp_path: Path) -> None:
     plain = "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\nCaf=E9 =\nbar"
     html = "Content-Type: text/html\n\n<h1>News</h1><p>in <b>HTML</b>"
     blank = "Content-Type: text/plain\n\n \n"
     first = "Subject: Two\n"
     assert parsed(tmp_path, "a.eml", first + multipart("alternative", plain, html)).text == "Café bar"
-    found = parsed(tmp_path, "a.eml", first + multipart("alternative", blank, html))
-    assert (found.text, found.title) == ("News\n\nin HTML", "Two")
-    assert [section.trail for section in found.sections] == [("News",)]
+    message = parsed(tmp_path, "a.eml", first + multipart("alternative", blank, html))
+    assert (message.text, message.title) == ("News\n\nin HTML", "Two")
+    assert [section.trail for section in message.sections] == [("News",)]
     both = parsed(tmp_path, "a.eml", first + multipart("mixed", plain, html)).text
     assert both == "Café bar\n\nNews\n\nin HTML"
 
 
-def test_attachments(tmp_path: Path) -> None:
-    forwarded = f"Content-Type: message/rfc822\n\n{LETTER}"
+def test_attachments_are_documents_and_unreadable_ones_are_named(tmp_path: Path) -> None:
+    forward = f"Content-Type: message/rfc822\n\n{LETTER}"
     source = "Subject: Lease\nFrom: Ann <a@b>\n" + multipart(
         "mixed",
         "Content-Type: text/plain\n\nSee below.",
-        attached("lease.pdf", pdf([["Rent is due", "on Friday"]])),
-        attached("=?utf-8?q?=C3=BCber.md?=", b"# Rules\n\nNo *smoking*"),
-        attached("roof.jpg", b"\xff\xd8"),
-        attached("broken.docx", b"PK"),
-        attached("signature.asc", b"iQ", "application/pgp-signature"),
-        forwarded,
+        attachment("lease.pdf", pdf([["Rent is due", "on Friday"]])),
+        attachment("=?utf-8?q?=C3=BCber.md?=", b"# Rules\n\nNo *smoking*"),
+        attachment("roof.jpg", b"\xff\xd8"),
+        attachment("broken.docx", b"PK"),
+        attachment("signature.asc", b"iQ", "application/pgp-signature"),
+        forward,
     )
     message, lease, rules, *left_out, letter = items(tmp_path, "a.eml", source)
     assert isinstance(message, Document)
@@ -167,14 +167,14 @@ def test_attachments(tmp_path: Path) -> None:
         (b"no mail at all", "no mail at all", "a"),
     ],
 )
-def test_broken_messages_are_read_as_far_as_they_go(
+def test_broken_messages_are_read_as_far_as_possible(
     tmp_path: Path, source: bytes, text: str, title: str
 ) -> None:
-    found = parsed(tmp_path, "a.eml", source)
-    assert (found.text, found.title) == (text, title)
+    message = parsed(tmp_path, "a.eml", source)
+    assert (message.text, message.title) == (text, title)
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_message_is_named_and_the_next_is_read(tmp_path: Path) -> None:
     deep = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(2000))
     start = "From a@b Mon Jun  3 08:41:52 2024\n"
     [left_out, after, empty] = items(

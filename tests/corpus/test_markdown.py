@@ -58,7 +58,7 @@ TRAILS = [
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_headings_front_matter_and_lines(tmp_path: Path, line_end: str) -> None:
+def test_sections_follow_headings_and_front_matter_is_metadata(tmp_path: Path, line_end: str) -> None:
     source = GUIDE.replace("\n", line_end)
     document = parsed(tmp_path, "guide.md", source)
     assert (document.kind, document.title, document.text) == ("markdown", "The: guide", source)
@@ -74,13 +74,13 @@ def test_headings_front_matter_and_lines(tmp_path: Path, line_end: str) -> None:
     assert "".join(text for _, text in outline(document)) == source[source.index("Intro.") :]
 
 
-def test_title_without_front_matter(tmp_path: Path) -> None:
+def test_a_title_is_that_of_the_front_matter_the_top_heading_or_the_file(tmp_path: Path) -> None:
     assert parsed(tmp_path, "a.md", "## Two\n\n# One\n").title == "One"
     assert parsed(tmp_path, "my notes.md", "## Two\n").title == "my notes"
     assert parsed(tmp_path, "b.md", "---\ntitle: 2024\n---\n# One\n").title == "2024"
 
 
-def test_toml_front_matter(tmp_path: Path) -> None:
+def test_toml_front_matter_is_metadata(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.md", "+++\ntitle = 'T'\nday = 2024-05-06\n+++\nText\n")
     assert document.metadata == {"title": "T", "day": datetime.date(2024, 5, 6).isoformat()}
     assert outline(document) == [((), "Text\n")]
@@ -97,7 +97,7 @@ def test_toml_front_matter(tmp_path: Path) -> None:
         "text\n---\ntitle: late\n---\n",
     ],
 )
-def test_what_is_no_front_matter_stays_text(tmp_path: Path, source: str) -> None:
+def test_lines_that_are_no_front_matter_stay_text(tmp_path: Path, source: str) -> None:
     document = parsed(tmp_path, "a.md", source)
     assert document.metadata == {}
     assert "".join(text for _, text in outline(document)) == source
@@ -127,7 +127,7 @@ def test_odd_front_matter_stays_text_and_stops_nothing(tmp_path: Path, name: str
     assert document.sections[0].start == 0
 
 
-def test_a_very_long_heading(tmp_path: Path) -> None:
+def test_a_very_long_heading_is_shortened_in_the_trail(tmp_path: Path) -> None:
     words = "[a](" * 2000
     first, second = parsed(tmp_path, "a.md", f"# {words}\n\n## b\n\ntext\n").sections
     assert [len(part) for part in second.trail] == [500, 1]
@@ -138,7 +138,7 @@ def cell(kind: str, source: Any, *outputs: dict[str, Any]) -> dict[str, Any]:
     return {"cell_type": kind, "source": source, "outputs": list(outputs)}
 
 
-def shown(**data: Any) -> dict[str, Any]:
+def display_output(**data: Any) -> dict[str, Any]:
     return {
         "output_type": "display_data",
         "data": {name.replace("_", "/"): text for name, text in data.items()},
@@ -155,8 +155,8 @@ CELLS = [
         "code",
         "x = *y*\nprint(x)",
         {"output_type": "stream", "name": "stdout", "text": ["\x1b[31mred\x1b[0m\n", "line"]},
-        shown(text_plain="<Figure size 1x1>", image_png="iVBORw0KGgo" * 9_000),
-        shown(text_plain="a" * 3_000),
+        display_output(text_plain="<Figure size 1x1>", image_png="iVBORw0KGgo" * 9_000),
+        display_output(text_plain="a" * 3_000),
         {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["long"]},
     ),
     cell("markdown", "## Last"),
@@ -170,28 +170,28 @@ def notebook(**parts: Any) -> bytes:
     ).encode()
 
 
-def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, bytes], Document]) -> None:
-    found = document("a.ipynb", notebook(cells=CELLS))
-    assert (found.kind, found.title, found.metadata) == (
+def test_cells_are_pages_and_their_headings_sections(parse: Callable[[str, bytes], Document]) -> None:
+    document = parse("a.ipynb", notebook(cells=CELLS))
+    assert (document.kind, document.title, document.metadata) == (
         "notebook",
         "A first look",
         {"language": "python"},
     )
-    trails = [section.trail for section in found.sections]
+    trails = [section.trail for section in document.sections]
     assert trails == [("A first look",), ("A first look", "Sub"), ("A first look", "Last")]
-    read = visible(found.text, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
+    read = visible(document.text, list(zip(document.marks[::2], document.marks[1::2], strict=True)))
     assert read.split() == [
         *"A first look At data, p. Sub one x = *y* print(x) red line".split(),
         "a" * 2_000,
         *"ValueError: no Last".split(),
     ]
-    assert [found.text[start : start + 9] for start in found.pages] == [
+    assert [document.text[start : start + 9] for start in document.pages] == [
         "# A *firs", "~~~~~\nx =", "~~~~~\nx =", "## Last", "",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("raw", [b"no JSON", b"[" * 100_000, b"[]", notebook(), notebook(cells=[1])])
-def test_what_is_no_notebook(failure: Callable[[str, bytes], ReadError], raw: bytes) -> None:
+def test_a_malformed_notebook_is_damaged(failure: Callable[[str, bytes], ReadError], raw: bytes) -> None:
     assert failure("a.ipynb", raw).reason == "damaged"
 
 

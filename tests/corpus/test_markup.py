@@ -1,4 +1,4 @@
-"""What is hidden of a text, format by format; nothing that a reader sees is lost."""
+"""Markup that is hidden, format by format; nothing that a reader sees is lost."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ CODE = {"# ------\n/* ***** */\nx = 1  # ====\n#####\n": "\n\nx = 1  # ====\n\n"
 CASES = {"markdown": MARKDOWN, "rst": RST, "text": TEXT, "code": CODE}
 
 
-def shown(document: Document) -> str:
+def visible_text(document: Document) -> str:
     """A document's text without its markup."""
-    spans, at = markup(document), -1
+    spans, previous = markup(document), -1
     for start, end in spans:
-        assert at < start < end <= len(document.text)
-        at = end
+        assert previous < start < end <= len(document.text)
+        previous = end
     return VisibleText(document.text, spans).text
 
 
-def of(kind: str, text: str) -> Document:
+def document_of(kind: str, text: str) -> Document:
     if kind not in MARKUP_KINDS:
         return file_document("name", kind, text, "", sections=(Section(0, len(text)),))
     return parsed_text(kind, text)
@@ -86,19 +86,19 @@ def of(kind: str, text: str) -> Document:
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind in CASES for text in CASES[kind]])
-def test_what_a_reader_sees(kind: str, text: str, line_end: str) -> None:
-    document = of(kind, text.replace("\n", line_end))
-    assert re.sub("\r\n?", "\n", shown(document)) == CASES[kind][text]
+def test_the_visible_text_is_what_a_reader_sees(kind: str, text: str, line_end: str) -> None:
+    document = document_of(kind, text.replace("\n", line_end))
+    assert re.sub("\r\n?", "\n", visible_text(document)) == CASES[kind][text]
 
 
-def test_marks_of_a_text_that_another_process_parsed(tmp_path: Path) -> None:
+def test_a_text_that_another_process_parsed_has_its_marks(tmp_path: Path) -> None:
     text = "# A *b*\n\n" + "c **d** [e](f)\n\n" * 5_000
-    assert shown(parsed(tmp_path, "long.md", text)) == "A b\n\n" + "c d e\n\n" * 5_000
+    assert visible_text(parsed(tmp_path, "long.md", text)) == "A b\n\n" + "c d e\n\n" * 5_000
 
 
-def test_data_in_a_text() -> None:
+def test_base64_data_is_hidden() -> None:
     data = base64.b64encode(random.Random(1).randbytes(300)).decode()
-    assert shown(of("text", f"a data:image/png;base64,{data} b\n{data}\n")) == "a  b\n\n"
+    assert visible_text(document_of("text", f"a data:image/png;base64,{data} b\n{data}\n")) == "a  b\n\n"
 
 
 PIECES = st.sampled_from(
@@ -111,32 +111,30 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=40).map("".join))
 @settings(max_examples=60, deadline=None)
 def test_any_text_has_marks_in_order(kind: str, text: str) -> None:
-    shown(of(kind, text))
+    visible_text(document_of(kind, text))
 
 
 UNITS = ["<", "[a](", "*a ", "`a\n", "a1B", "![", "<!--", "[[a|", ":a:`", ".. a::\n", " "]
 
 
 @pytest.mark.parametrize("kind", ["text", "markdown", "rst"])
-def test_a_long_text_takes_no_long_time(kind: str) -> None:
+def test_repeated_marks_are_parsed_quickly(kind: str) -> None:
     for unit in UNITS:
         began = time.process_time()
-        shown(of(kind, unit * (2**14 // len(unit))))
+        visible_text(document_of(kind, unit * (2**14 // len(unit))))
         assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
     "path", sorted(Path("corpora/handbook").glob("*.md"))[::18], ids=lambda path: path.stem
 )
-def test_all_that_markdown_renders_is_shown(
-    path: Path, document: Callable[[str, bytes], Document]
-) -> None:
+def test_all_that_markdown_renders_is_shown(path: Path, parse: Callable[[str, bytes], Document]) -> None:
     """In the same order; and none of the marks of links, tables and headings is left."""
-    found = document("a.md", path.read_bytes())
-    source = found.text[found.sections[0].start :]
-    html = document("a.html", MarkdownIt("commonmark").enable("table").render(source).encode())
-    read = VisibleText(found.text, markup(found))
-    body = read.text[read.visible_offset(found.sections[0].start) :]
+    document = parse("a.md", path.read_bytes())
+    source = document.text[document.sections[0].start :]
+    html = parse("a.html", MarkdownIt("commonmark").enable("table").render(source).encode())
+    read = VisibleText(document.text, markup(document))
+    body = read.text[read.visible_offset(document.sections[0].start) :]
     words = iter(re.findall(r"[^\W_]+", body))
     assert [word for word in re.findall(r"[^\W_]+", html.text) if word not in words] == []
     assert not re.search(r"\]\([\w./]+\)|\|--|^#{2}", body, re.MULTILINE)

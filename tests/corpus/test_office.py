@@ -42,21 +42,21 @@ def report(document: Any) -> None:
     document.add_paragraph("After.")
 
 
-def test_word_headings_lists_and_tables(document: Read) -> None:
-    found = document("a.docx", docx(report))
-    assert outline(found) == [
+def test_a_word_file_has_headings_lists_and_tables(parse: Read) -> None:
+    document = parse("a.docx", docx(report))
+    assert outline(document) == [
         (("All about keys",), "All about keys\n\n"),
         (("Rotate",), "Rotate\n\nOpen the door\n\n"),
         (("Rotate", "Slowly"), "Slowly\n\none\ntwo\n\nkey\tlock\nbig\tsmall\n\nAfter."),
     ]
-    assert (found.title, found.kind, found.pages) == ("All about keys", "docx", ())
-    assert found.metadata["author"] == "Ada"
-    assert found.metadata["created"].startswith("20")
-    assert found.lines.span(0, 5) == (1, 1)
+    assert (document.title, document.kind, document.pages) == ("All about keys", "docx", ())
+    assert document.metadata["author"] == "Ada"
+    assert document.metadata["created"].startswith("20")
+    assert document.lines.span(0, 5) == (1, 1)
 
 
-def test_word_changes_and_notes(document: Read) -> None:
-    """What was inserted is read, what was deleted is not; a note is named and stands at the end."""
+def test_a_note_is_numbered_and_comes_at_the_end(parse: Read) -> None:
+    """Its number is in the text, where a deletion is left out and an insertion is read."""
     notes = (
         f'<w:footnotes {W}><w:footnote w:id="2"><w:p><w:r><w:t>The note.</w:t></w:r></w:p>'
         "</w:footnote></w:footnotes>"
@@ -73,7 +73,7 @@ def test_word_changes_and_notes(document: Read) -> None:
         "<w:p><w:ins><w:r><w:t>In</w:t></w:r></w:ins><w:del><w:r><w:delText>out</w:delText></w:r></w:del>"
         '<w:r><w:footnoteReference w:id="2"/></w:r></w:p><w:p><w:r><w:t>Next.</w:t></w:r></w:p>'
     )
-    assert document("a.docx", body(xml, more)).text == "In[1]\n\nNext.\n\nThe note."
+    assert parse("a.docx", body(xml, more)).text == "In[1]\n\nNext.\n\nThe note."
 
 
 def talk(presentation: Any) -> None:
@@ -101,21 +101,27 @@ def talk(presentation: Any) -> None:
     slide.notes_slide.notes_text_frame.text = "Alone."
 
 
-def test_slides(document: Read) -> None:
-    found = document("a.pptx", pptx(talk))
-    assert outline(found) == [
+def test_a_slide_is_a_page_with_its_tables_charts_and_notes(parse: Read) -> None:
+    document = parse("a.pptx", pptx(talk))
+    assert outline(document) == [
         (("Rotating keys",), "Rotating keys\n\nOpen the door.\nTurn the key.\n\n"),
         (("Rotating keys", "Speaker notes"), "Smile.\n\n"),
         ((), "key\tlock\nbig\tsmall\n\nIn a group.\n\nWhat was sold\n\n"),
         (("Speaker notes",), "Alone."),
     ]
-    assert [found.page(found.text.index(words)) for words in ("Rotating", "Smile", "key\t", "Al")] == [
+    assert [
+        document.page(document.text.index(words)) for words in ("Rotating", "Smile", "key\t", "Al")
+    ] == [
         1,
         1,
         2,
         3,
     ]
-    assert (found.title, found.kind, found.metadata["author"]) == ("Rotating keys", "pptx", "Ada")
+    assert (document.title, document.kind, document.metadata["author"]) == (
+        "Rotating keys",
+        "pptx",
+        "Ada",
+    )
 
 
 def people(book: Any) -> None:
@@ -135,13 +141,13 @@ def people(book: Any) -> None:
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def test_sheets_rows_and_values(document: Read) -> None:
+def test_a_sheet_is_a_page_of_rows_with_formatted_values(parse: Read) -> None:
     def belittle(sheet: str) -> str:
         assert 'ref="A1:D5"' in sheet
         return sheet.replace('ref="A1:D5"', 'ref="A1"')
 
-    found = document("a.xlsx", replaced(xlsx(people), {SHEET: belittle}))
-    assert outline(found) == [
+    document = parse("a.xlsx", replaced(xlsx(people), {SHEET: belittle}))
+    assert outline(document) == [
         (
             ("People",),
             "Name\tBorn\tShare\tKeys\nAda\t1915-12-10\t12.5%\t3\n\n"
@@ -149,17 +155,17 @@ def test_sheets_rows_and_values(document: Read) -> None:
         ),
         (("Far",), "\t\there"),
     ]
-    assert found.page(0) == 1
-    assert found.page(found.text.index("here")) == 3
-    assert (found.title, found.kind, found.metadata["author"]) == ("a", "xlsx", "Ada")
+    assert document.page(0) == 1
+    assert document.page(document.text.index("here")) == 3
+    assert (document.title, document.kind, document.metadata["author"]) == ("a", "xlsx", "Ada")
 
 
-def test_a_formula_shows_its_last_result(document: Read) -> None:
+def test_a_formula_shows_its_last_result(parse: Read) -> None:
     row = '<row r="1"><c r="A1"><f>1+1</f><v>2</v></c><c r="B1" t="e"><f>1/0</f><v>#DIV/0!</v></c></row>'
     raw = replaced(
         xlsx(people), {SHEET: lambda text: text.replace("<sheetData>", f"<sheetData>{row}", 1)}
     )
-    assert document("a.xlsx", raw).text.startswith("2\t#DIV/0!\n")
+    assert parse("a.xlsx", raw).text.startswith("2\t#DIV/0!\n")
 
 
 CHAPTERS = {
@@ -169,21 +175,21 @@ CHAPTERS = {
 }
 
 
-def test_chapters_in_order(document: Read) -> None:
+def test_chapters_are_read_in_order(parse: Read) -> None:
     opf = {"OEBPS/book.opf": lambda text: text.replace("two b.xhtml", "two%20b.xhtml")}
-    found = document("a.epub", replaced(epub(CHAPTERS), opf))
-    assert outline(found) == [
+    document = parse("a.epub", replaced(epub(CHAPTERS), opf))
+    assert outline(document) == [
         (("The Door",), "The Door\n\nIt was open.\n\n"),
         (("The Door", "Inside"), "Inside\n\nDark.\n\n"),
         ((), "No heading here."),
     ]
-    assert (found.title, found.kind, found.pages) == ("The Lock", "epub", ())
-    assert found.metadata == {"author": "Ada, Bob", "language": "en"}
+    assert (document.title, document.kind, document.pages) == ("The Lock", "epub", ())
+    assert document.metadata == {"author": "Ada, Bob", "language": "en"}
 
 
-def test_the_title_of_a_chapter_without_heading(document: Read) -> None:
-    titled = {"OEBPS/two b.xhtml": lambda text: text.replace("<title/>", "<title>Second</title>")}
-    assert outline(document("a.epub", replaced(epub(CHAPTERS), titled)))[-1][0] == ("Second",)
+def test_a_chapter_without_a_heading_takes_its_title(parse: Read) -> None:
+    changes = {"OEBPS/two b.xhtml": lambda text: text.replace("<title/>", "<title>Second</title>")}
+    assert outline(parse("a.epub", replaced(epub(CHAPTERS), changes)))[-1][0] == ("Second",)
 
 
 def test_a_chapter_that_cannot_be_read_is_left_out_and_named(tmp_path: Any) -> None:
@@ -209,9 +215,11 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @pytest.mark.parametrize("kind", sorted(WHOLE))
-def test_what_cannot_be_read(failure: Read, document: Read, kind: str) -> None:
+def test_empty_damaged_and_encrypted_files_are_refused_with_a_reason(
+    failure: Read, parse: Read, kind: str
+) -> None:
     whole, name = WHOLE[kind], f"a.{kind}"
-    assert document(name, whole).text == "Text."
+    assert parse(name, whole).text == "Text."
     reasons = {
         "empty": b"",
         "damaged": whole[: len(whole) // 2],
@@ -229,7 +237,7 @@ def test_what_cannot_be_read(failure: Read, document: Read, kind: str) -> None:
     assert failure(name, OLE).reason == "damaged"
 
 
-def test_no_text(failure: Read) -> None:
+def test_a_file_without_text_is_refused(failure: Read) -> None:
     assert failure("a.docx", body("<w:p/>")).reason == "no text"
     assert failure("a.pptx", pptx(lambda presentation: None)).reason == "no text"
     assert failure("a.xlsx", xlsx(lambda book: None)).reason == "no text"
@@ -254,13 +262,13 @@ def test_entities_are_not_expanded(tmp_path: Any, kind: str, outside: bool) -> N
         return f'<?xml version="1.0"?>{prolog}' + rest.replace("Text.", "Text.&e;")
 
     try:
-        (found,) = items(tmp_path, f"a.{kind}", replaced(WHOLE[kind], {PART[kind]: arm}))
+        (document,) = items(tmp_path, f"a.{kind}", replaced(WHOLE[kind], {PART[kind]: arm}))
     except ReadError as error:
         assert error.reason in ("damaged", "no text")
     else:
-        assert len(found.text) < 2000
-        assert "haha" not in found.text
-        assert "secret" not in found.text
+        assert len(document.text) < 2000
+        assert "haha" not in document.text
+        assert "secret" not in document.text
 
 
 def p(*runs: str, style: str = "") -> str:
@@ -274,7 +282,7 @@ def r(text: str) -> str:
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
-def test_what_word_shows_is_read_and_what_was_deleted_is_not(document: Read) -> None:
+def test_text_that_word_shows_is_read_and_deleted_text_is_not(parse: Read) -> None:
     xml = p(
         r("seen "),
         f"<w:hyperlink>{r('link ')}</w:hyperlink>",
@@ -285,11 +293,11 @@ def test_what_word_shows_is_read_and_what_was_deleted_is_not(document: Read) -> 
         "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r>",
     )
     xml += f"<w:sdt><w:sdtContent>{p(r('In a control.'))}</w:sdtContent></w:sdt>"
-    words = document("a.docx", body(xml)).text.split()
+    words = parse("a.docx", body(xml)).text.split()
     assert words == "seen link inserted control a b c\u2011d In a control.".split()
 
 
-def test_a_text_box_is_read_once(document: Read) -> None:
+def test_a_text_box_is_read_once(parse: Read) -> None:
     mc = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
     box = f"<w:txbxContent>{p(r('In a box.'))}</w:txbxContent>"
     choices = (
@@ -297,39 +305,37 @@ def test_a_text_box_is_read_once(document: Read) -> None:
         f'xmlns:v="urn:schemas-microsoft-com:vml"><v:textbox>{box}</v:textbox></v:shape></w:pict></mc:Fallback>'
     )
     both = f"<mc:AlternateContent {mc}>{choices}</mc:AlternateContent>"
-    text = document(
-        "a.docx", body(p(r("Before "), f"<w:r>{both}</w:r>", r("after.")) + p(r("Next.")))
-    ).text
+    text = parse("a.docx", body(p(r("Before "), f"<w:r>{both}</w:r>", r("after.")) + p(r("Next.")))).text
     assert text.count("In a box.") == 1
     assert text.endswith("Next.")
 
 
-def test_headings_of_a_translated_word_are_headings(document: Read) -> None:
+def test_headings_of_a_translated_word_make_sections(parse: Read) -> None:
     styles = f"""<w:styles {W}>
         <w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>"""
     xml = p(r("Eins"), style="berschrift1") + p(r("Text."))
-    found = document("a.docx", body(xml, {"word/styles.xml": styles}))
-    assert outline(found) == [(("Eins",), "Eins\n\nText.")]
+    document = parse("a.docx", body(xml, {"word/styles.xml": styles}))
+    assert outline(document) == [(("Eins",), "Eins\n\nText.")]
 
 
-def test_word_files_with_macros_are_read_too(document: Read) -> None:
+def test_word_files_with_macros_are_read_too(parse: Read) -> None:
     types = {
         "[Content_Types].xml": lambda text: text.replace("document.main+xml", "macroEnabled.main+xml")
     }
     raw = replaced(docx(lambda document: document.add_paragraph("Text.")), types)
-    assert document("a.docm", raw).text == "Text."
+    assert parse("a.docm", raw).text == "Text."
 
 
-def test_the_title_that_word_knows_comes_first(document: Read) -> None:
+def test_the_title_that_word_knows_comes_first(parse: Read) -> None:
     def write(document: Any) -> None:
         document.core_properties.title = "Given"
         document.add_heading("Heading", 1)
 
-    assert document("a.docx", docx(write)).title == "Given"
-    assert document("a.docx", docx(lambda document: document.add_paragraph("Text."))).title == "a"
+    assert parse("a.docx", docx(write)).title == "Given"
+    assert parse("a.docx", docx(lambda document: document.add_paragraph("Text."))).title == "a"
 
 
-def test_slides_come_in_the_order_of_the_talk(document: Read) -> None:
+def test_slides_come_in_the_order_of_the_talk(parse: Read) -> None:
     def write(presentation: Any) -> None:
         for words in ("one", "two"):
             slide = presentation.slides.add_slide(presentation.slide_layouts[5])
@@ -339,7 +345,7 @@ def test_slides_come_in_the_order_of_the_talk(document: Read) -> None:
     raw = replaced(
         pptx(write), {parts: lambda text: re.sub(r"(<p:sldId [^>]*>)\s*(<p:sldId [^>]*>)", r"\2\1", text)}
     )
-    assert document("a.pptx", raw).text == "two\n\none"
+    assert parse("a.pptx", raw).text == "two\n\none"
 
 
 @pytest.mark.parametrize("kind", sorted(WHOLE))

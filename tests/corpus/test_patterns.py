@@ -15,11 +15,11 @@ from .conftest import Skipped, SourceFile, walk
 Tree = Callable[[Mapping[str, "str | bytes"]], Path]
 
 
-def found(root: Path) -> list[str]:
+def file_paths(root: Path) -> list[str]:
     return [item.path for item in walk(root) if isinstance(item, SourceFile)]
 
 
-def test_negation_anchors_and_folders(tree: Tree) -> None:
+def test_negation_anchors_and_folder_patterns_are_followed(tree: Tree) -> None:
     root = tree(
         {
             ".gitignore": "*.log\n!keep.log\n/top.txt\nbuild/\ndoc/*.txt\n# comment\n\\#odd\n\n",
@@ -34,7 +34,7 @@ def test_negation_anchors_and_folders(tree: Tree) -> None:
             "#odd": "",
         }
     )
-    assert found(root) == ["doc/deep/a.txt", "keep.log", "sub/build", "sub/top.txt"]
+    assert file_paths(root) == ["doc/deep/a.txt", "keep.log", "sub/build", "sub/top.txt"]
 
 
 def test_deeper_files_win_and_are_relative_to_their_folder(tree: Tree) -> None:
@@ -48,10 +48,10 @@ def test_deeper_files_win_and_are_relative_to_their_folder(tree: Tree) -> None:
             "sub/deep/only.txt": "",
         }
     )
-    assert found(root) == ["sub/a.txt", "sub/deep/only.txt"]
+    assert file_paths(root) == ["sub/a.txt", "sub/deep/only.txt"]
 
 
-def test_which_file_beats_which(tree: Tree) -> None:
+def test_ignore_and_seewhyignore_beat_gitignore(tree: Tree) -> None:
     root = tree(
         {
             ".gitignore": "c.txt\nd.txt\n",
@@ -60,10 +60,10 @@ def test_which_file_beats_which(tree: Tree) -> None:
             **{f"{letter}.txt": "" for letter in "cdef"},
         }
     )
-    assert found(root) == ["c.txt", "d.txt", "f.txt"]
+    assert file_paths(root) == ["c.txt", "d.txt", "f.txt"]
 
 
-def test_a_built_in_folder_can_be_taken_back(tree: Tree) -> None:
+def test_a_folder_ignored_by_default_can_be_included_again(tree: Tree) -> None:
     root = tree(
         {
             ".seewhyignore": "!venv/\n*.tmp\n",
@@ -72,16 +72,16 @@ def test_a_built_in_folder_can_be_taken_back(tree: Tree) -> None:
             "node_modules/a.txt": "",
         }
     )
-    assert found(root) == ["venv/a.txt"]
+    assert file_paths(root) == ["venv/a.txt"]
 
 
 def test_an_ignored_folder_is_one_item(tree: Tree) -> None:
     root = tree({".gitignore": "out\n", "out/a.txt": "", "out/b/c.txt": "", "z.txt": ""})
     assert Skipped("out", "ignored", is_folder=True) in list(walk(root))
-    assert found(root) == ["z.txt"]
+    assert file_paths(root) == ["z.txt"]
 
 
-def test_crlf_byte_order_mark_and_lines_that_are_no_patterns(tree: Tree) -> None:
+def test_patterns_are_read_despite_crlf_a_byte_order_mark_and_invalid_lines(tree: Tree) -> None:
     root = tree(
         {
             ".gitignore": b"\xef\xbb\xbf*.log\r\n!\r\nfoo\\\r\n*.tmp",
@@ -90,7 +90,7 @@ def test_crlf_byte_order_mark_and_lines_that_are_no_patterns(tree: Tree) -> None
             "a.txt": "",
         }
     )
-    assert found(root) == ["a.txt"]
+    assert file_paths(root) == ["a.txt"]
 
 
 def test_a_folder_whose_ignore_file_cannot_be_read_is_not_entered(
@@ -127,13 +127,13 @@ def random_tree(chance: random.Random, root: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @pytest.mark.parametrize("seed", range(12))
-def test_the_same_files_as_git(seed: int, tmp_path: Path) -> None:
+def test_files_are_those_that_git_lists(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     random_tree(chance, tmp_path)
     git = ["git", "-c", "core.excludesFile=", "-C", str(tmp_path)]
     subprocess.run([*git, "init", "-q"], check=True)
-    listed = subprocess.run(
+    result = subprocess.run(
         [*git, "ls-files", "-z", "--others", "--exclude-standard"], capture_output=True, check=True
     )
-    expected = {name for name in listed.stdout.decode().split("\0") if name and ".gitignore" not in name}
-    assert set(found(tmp_path)) == expected
+    expected = {name for name in result.stdout.decode().split("\0") if name and ".gitignore" not in name}
+    assert set(file_paths(tmp_path)) == expected

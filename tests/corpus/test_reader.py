@@ -1,4 +1,4 @@
-"""From a file to its documents, here and in the child process, with parsers in it that misbehave."""
+"""Reading a file into documents, in this process and in a child whose parsers misbehave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .conftest import items, parsed, source_file
 from .making import pdf
 
 
-def test_a_plain_file(tmp_path: Path) -> None:
+def test_a_plain_file_is_one_document_with_its_text_and_lines(tmp_path: Path) -> None:
     assert parsed(tmp_path, "notes.txt", "one\r\ntwo\n") == Document(
         path="notes.txt",
         kind="text",
@@ -41,7 +41,7 @@ def test_a_plain_file(tmp_path: Path) -> None:
     assert (code.kind, code.title, len(code.sections)) == ("code", "a.py", 1)
 
 
-def test_bytes_and_hash(tmp_path: Path) -> None:
+def test_a_file_is_loaded_with_its_hash_unless_it_vanished(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"abc")
     contents = load(source_file(tmp_path / "a.txt"))
     assert contents == Contents(b"abc", hashlib.sha256(b"abc").hexdigest())
@@ -62,7 +62,7 @@ def test_bytes_and_hash(tmp_path: Path) -> None:
         ("a.rst", b"PEP: 1\nTitle: Nothing else\n\n.. rejected::\n", "no text"),
     ],
 )
-def test_reasons(tmp_path: Path, name: str, raw: bytes, reason: str) -> None:
+def test_a_file_that_is_not_read_has_a_reason(tmp_path: Path, name: str, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
         items(tmp_path, name, raw)
     assert (caught.value.path, caught.value.reason) == (name, reason)
@@ -83,11 +83,11 @@ MARKUP = {
 
 
 def test_a_child_process_gives_the_same_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = {name: items(tmp_path, name, text) for name, text in MARKUP.items()}
+    expected = {name: items(tmp_path, name, text) for name, text in MARKUP.items()}
     monkeypatch.setattr(reader, "LARGEST_HERE", 0)
     monkeypatch.setattr(reader, "parsed", None)  # of this process, not of the child
     for name, text in MARKUP.items():
-        assert items(tmp_path, name, text) == here[name]
+        assert items(tmp_path, name, text) == expected[name]
 
 
 @pytest.mark.parametrize(
@@ -124,18 +124,18 @@ def test_a_parser_that_fails_leaves_plain_text(tmp_path: Path, monkeypatch: pyte
     assert skipped == Skipped("a.md", "read as plain text", "its markup damaged: IndexError: of a parser")
 
 
-def test_of_a_million_records_left_out_the_first_are_named(
+def test_only_the_first_records_left_out_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parsing, "_MOST_NAMED", 2)
-    found = items(tmp_path, "a.jsonl", "[]\n" * 9 + '"text"\n' + '""\n' * 5)
-    assert [getattr(item, "text", None) or item.path for item in found] == [
+    results = items(tmp_path, "a.jsonl", "[]\n" * 9 + '"text"\n' + '""\n' * 5)
+    assert [getattr(item, "text", None) or item.path for item in results] == [
         "a.jsonl#1",
         "a.jsonl#2",
         "text",
         "a.jsonl",
     ]
-    assert getattr(found[-1], "detail", "") == "12 more empty or damaged records"
+    assert getattr(results[-1], "detail", "") == "12 more empty or damaged records"
     with pytest.raises(ReadError, match="none of the 9 records contains text"):
         items(tmp_path, "a.jsonl", "[]\n" * 9)
 
@@ -166,14 +166,14 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> Reader:
     return Reader()
 
 
-def text(one: Reader, raw: bytes = b"pass") -> str:
-    (document,) = one.items(Request("a.pdf", "pdf", raw))
+def text(parser: Reader, raw: bytes = b"pass") -> str:
+    (document,) = parser.items(Request("a.pdf", "pdf", raw))
     return document.text  # type: ignore[union-attr]
 
 
-def failure(one: Reader, raw: str) -> tuple[str, str]:
+def failure(parser: Reader, raw: str) -> tuple[str, str]:
     with pytest.raises(ReadError) as caught:
-        text(one, raw.encode())
+        text(parser, raw.encode())
     assert caught.value.path == "a.pdf"
     return caught.value.reason, caught.value.detail
 
@@ -216,7 +216,7 @@ def test_failures_have_a_reason_and_the_next_file_is_read(obedient: Reader) -> N
     assert text(obedient, noise).startswith("text")
 
 
-def test_a_child_that_hangs(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_hangs_is_ended(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "SECONDS", 1)
     before = children()
     assert failure(obedient, "time.sleep(99)") == ("took too long", "longer than 1 seconds")
@@ -227,12 +227,12 @@ def test_a_child_that_hangs(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -
         assert failure(Reader(), "#" * 10**7)[0] in ("took too long", "crashed its reader")
 
 
-def mailbox(*attached: bytes) -> bytes:
+def mailbox(*attachments: bytes) -> bytes:
     """A mailbox of two messages, each with a text and these attachments."""
     parts = b"".join(
         b'--b\nContent-Disposition: attachment; filename="%d.pdf"\nContent-Transfer-Encoding: base64\n\n%s'
         % (number, base64.encodebytes(raw))
-        for number, raw in enumerate(attached)
+        for number, raw in enumerate(attachments)
     )
     message = (
         b"From a@b 8:41\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n%s--b--\n"
@@ -241,68 +241,68 @@ def mailbox(*attached: bytes) -> bytes:
     return message * 2
 
 
-def test_of_a_mailbox_only_the_attachment_that_breaks_a_limit_is_left_out(
+def test_only_the_attachment_that_breaks_a_limit_is_left_out(
     obedient: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "SECONDS", 2)
-    attached = [b"pass", b"os._exit(3)", b"time.sleep(99)" + b" " * 9_000, b"pass"]
-    found = list(obedient.items(Request("a.mbox", "mail", mailbox(*attached))))
-    named = [item.name if isinstance(item, Document) else (item.path, item.reason) for item in found]
-    assert named == [
+    attachments = [b"pass", b"os._exit(3)", b"time.sleep(99)" + b" " * 9_000, b"pass"]
+    results = list(obedient.items(Request("a.mbox", "mail", mailbox(*attachments))))
+    outcomes = [item.name if isinstance(item, Document) else (item.path, item.reason) for item in results]
+    assert outcomes == [
         "a.mbox#1", "a.mbox#2", ("a.mbox#3", "crashed its reader"), ("a.mbox#4", "took too long"), "a.mbox#5",
         "a.mbox#6", "a.mbox#7", ("a.mbox#8", "crashed its reader"), ("a.mbox#9", "took too long"), "a.mbox#10",
     ]  # fmt: skip
-    assert [item.detail for item in found if isinstance(item, Skipped)] == [
+    assert [item.detail for item in results if isinstance(item, Skipped)] == [
         "attachment '1.pdf' exit code 3",
         "attachment '2.pdf' longer than 2 seconds",
     ] * 2
 
 
-def test_a_file_of_parts_that_are_slow_has_a_limit_too(
-    obedient: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_slow_parts_has_a_time_limit(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "SECONDS", 1)
     monkeypatch.setattr(reader, "FILE_SECONDS", 1.5)
-    seen = []
+    results = []
     with pytest.raises(ReadError, match=r"a\.mbox: took too long \(longer than 1\.5 seconds\)"):
         for item in obedient.items(Request("a.mbox", "mail", mailbox(b"time.sleep(99)"))):
-            seen.append(item)
-    assert [item.path for item in seen] in ([], ["a.mbox", "a.mbox#2"])
+            results.append(item)
+    assert [item.path for item in results] in ([], ["a.mbox", "a.mbox#2"])
 
 
-def test_the_time_that_the_caller_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Reader()
+def test_time_that_the_caller_takes_does_not_count_towards_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser = Reader()
     lines = "".join(f'{{"text": "record {number}"}}\n' for number in range(20_000))
-    found = own.items(Request("a.jsonl", "jsonl", lines.encode()))
-    first = next(found)
+    results = parser.items(Request("a.jsonl", "jsonl", lines.encode()))
+    first = next(results)
     monkeypatch.setattr(reader, "SECONDS", 0.5)
     time.sleep(1.5)
     assert isinstance(first, Document)
-    assert [first.text, *(item.text for item in found if isinstance(item, Document))] == [
+    assert [first.text, *(item.text for item in results if isinstance(item, Document))] == [
         f"record {number}" for number in range(20_000)
     ]
 
 
 def test_records_are_yielded_before_the_last_one_is_parsed() -> None:
     """So a table of any length takes little memory, and a caller who stops early does not wait."""
-    own, before = Reader(), children()
+    parser, before = Reader(), children()
     lines = b'{"text": "record"}\n' * 1_000_000
-    found = own.items(Request("a.jsonl", "jsonl", lines))
-    started = time.process_time()
-    assert isinstance(next(found), Document)
-    assert time.process_time() - started < 1
+    results = parser.items(Request("a.jsonl", "jsonl", lines))
+    start = time.process_time()
+    assert isinstance(next(results), Document)
+    assert time.process_time() - start < 1
     (child,) = children() - before
-    found.close()
+    results.close()
     assert child not in children()
 
 
 def test_two_files_of_a_thread_can_be_read_at_the_same_time() -> None:
-    own = Reader()
+    parser = Reader()
     lines = [f'{{"text": "{word}"}}\n'.encode() * 3_000 for word in ("one", "two")]
-    both = zip(*(own.items(Request("a.jsonl", "jsonl", raw)) for raw in lines), strict=True)
-    texts = {tuple(getattr(item, "text", "") for item in pair) for pair in both}
+    pairs = zip(*(parser.items(Request("a.jsonl", "jsonl", raw)) for raw in lines), strict=True)
+    texts = {tuple(getattr(item, "text", "") for item in pair) for pair in pairs}
     assert texts == {("one", "two")}
-    own.close()
+    parser.close()
 
 
 def test_short_texts_are_parsed_without_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,14 +319,14 @@ def test_documents_that_hold_far_more_than_their_file_are_left_out(tmp_path: Pat
     names = "To: " + "a name <a@b>, " * 1_500
     part = "--b\nContent-Disposition: attachment; filename=a.txt\n\nx\n"
     source = f"{names}\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n{part * 900}--b--\n"
-    found = []
+    results = []
     with pytest.raises(ReadError, match=r"a\.eml: too large \(more than [\d,]+ characters of text\)"):
         for item in documents(SourceFile("a.eml", "", 0, 0, 0), Contents(source.encode(), "")):
-            found.append(item)
-    assert 100 < len(found) < 900
+            results.append(item)
+    assert 100 < len(results) < 900
 
 
-def test_a_compressed_file_may_hold_much_that_is_equal(tmp_path: Path) -> None:
+def test_a_compressed_file_may_be_very_repetitive(tmp_path: Path) -> None:
     log = b"2024-02-29 12:00:00 INFO the service answers\n" * 50_000
     packed = gzip.compress(log)
     assert len(log) > 100 * len(packed)
@@ -343,20 +343,20 @@ def test_a_compressed_file_may_hold_much_that_is_equal(tmp_path: Path) -> None:
 
 
 def test_the_child_of_a_thread_ends_with_it() -> None:
-    before, seen = children(), set[int]()
+    before, pids = children(), set[int]()
 
     def work() -> None:
         text(own_reader(), pdf([["Text."]]))
-        seen.update(children() - before)
+        pids.update(children() - before)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert len(seen) == 1
-    assert not seen & children()
+    assert len(pids) == 1
+    assert not pids & children()
 
 
-def test_a_script_without_a_guard_and_a_parent_that_is_killed(tmp_path: Path) -> None:
+def test_a_child_does_not_rerun_its_script_and_ends_with_its_parent(tmp_path: Path) -> None:
     """The script is not run again by the child, and the child ends with its parent."""
     script = tmp_path / "script.py"
     script.write_text(
@@ -392,16 +392,16 @@ def test_modules_in_the_current_folder_are_not_loaded(
     assert text(Reader(), pdf([["Text."]])) == "Text."
 
 
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_need_a_missing_extra_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from search.corpus import sources
 
     for name in ("a.pdf", "b.DOCX", "d.doc", "e.xlsx", "f.md"):
         (tmp_path / name).write_bytes(pdf([["Text."]]))
     present = sources.find_spec
     monkeypatch.setattr(sources, "find_spec", lambda name: None if name != "openpyxl" else present(name))
-    found = {item.path: getattr(item, "reason", "found") for item in walk(tmp_path)}
+    verdicts = {item.path: getattr(item, "reason", "found") for item in walk(tmp_path)}
     needs = "needs seewhy[documents]"
-    assert found == {
+    assert verdicts == {
         "a.pdf": needs,
         "b.DOCX": needs,
         "d.doc": "document format",

@@ -35,7 +35,7 @@ End."""
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_sections_fields_and_lines(tmp_path: Path, line_end: str) -> None:
+def test_titles_make_sections_with_their_lines(tmp_path: Path, line_end: str) -> None:
     source = MANUAL.replace("\n", line_end)
     document = parsed(tmp_path, "manual.rst", source)
     assert (document.kind, document.title, document.text) == ("rst", "The Title", source)
@@ -67,7 +67,7 @@ Text.
 """
 
 
-def test_rfc_2822_header(tmp_path: Path) -> None:
+def test_an_rfc_2822_header_is_metadata(tmp_path: Path) -> None:
     document = parsed(tmp_path, "pep-0008.rst", PEP)
     assert document.title == "PEP 8: Style Guide"
     assert document.metadata == {"PEP": "8", "Title": "Style Guide", "Author": "Guido, Barry\nAlyssa"}
@@ -81,7 +81,7 @@ def test_prose_with_a_colon_is_no_header(tmp_path: Path) -> None:
         assert outline(document) == [((), source)]
 
 
-def test_overline_right_below_another_title(tmp_path: Path) -> None:
+def test_titles_directly_below_each_other_are_nested(tmp_path: Path) -> None:
     source = "A\n===\nB\n---\nC\n---\ntext\n"
     assert outline(parsed(tmp_path, "a.rst", source)) == [
         (("A",), "A\n===\n"),
@@ -90,23 +90,23 @@ def test_overline_right_below_another_title(tmp_path: Path) -> None:
     ]
 
 
-def test_title_of_the_file_for_want_of_another(tmp_path: Path) -> None:
+def test_a_text_without_a_title_takes_the_name_of_its_file(tmp_path: Path) -> None:
     assert parsed(tmp_path, "plain.rst", "Just text.\n").title == "plain"
 
 
-def test_all_peps() -> None:
+def test_peps_are_read_whole_with_their_sections_and_titles() -> None:
     files = list(walk(shared("folders", "peps")))
     assert len(files) == 737
     # Every eighth, so that the whole suite stays quick; benchmarks read them all.
-    chosen = [file for file in files if isinstance(file, SourceFile)]
-    for file in [*chosen[::8], *(file for file in chosen if file.path == "pep-0572.rst")]:
+    sources = [file for file in files if isinstance(file, SourceFile)]
+    for file in [*sources[::8], *(file for file in sources if file.path == "pep-0572.rst")]:
         (document,) = read(file)
         assert isinstance(document, Document)
         source = file.absolute.read_bytes().decode()
         assert document.text == source
         assert document.sections[-1].end == len(source)
         pairs = zip(document.sections, document.sections[1:], strict=False)
-        assert all(one.end == two.start for one, two in pairs)
+        assert all(left.end == right.start for left, right in pairs)
         if file.path.startswith("pep-"):
             header = source[: document.sections[0].start]
             assert header.startswith("PEP:")

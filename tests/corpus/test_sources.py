@@ -1,4 +1,4 @@
-"""What the name of a file says: its kind, and whether it holds secrets and is never opened."""
+"""Kinds of files by name, and files of secrets, which are never opened."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def texts(source: str, **fields: str | None) -> list[str]:
     return [item.text if isinstance(item, Document) else item.reason for item in rows(source, **fields)]
 
 
-def test_columns_lines_and_numbers() -> None:
+def test_a_row_is_a_document_with_its_columns_and_lines() -> None:
     source = 'id,Title,Text,year\n1,One,"first\nline\r\nend",1999\n\n2,Two,second,\n3,,"th""ird",2001\n'
     first, second, third = rows(source)
     assert isinstance(first, Document)
@@ -35,7 +35,7 @@ def test_columns_lines_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiters(delimiter: str) -> None:
+def test_the_delimiter_is_detected(delimiter: str) -> None:
     source = f"id{delimiter}body\n1{delimiter}it's one, isn't it\n2{delimiter}two\n"
     if delimiter == ",":
         source = source.replace("it's one, isn't it", "\"it's one, isn't it\"")
@@ -67,7 +67,7 @@ def test_the_title_column_is_found_or_named() -> None:
 
 
 @pytest.mark.parametrize("option", ["text_field", "title_field"])
-def test_a_column_that_is_not_there(option: str) -> None:
+def test_an_unknown_column_is_an_error(option: str) -> None:
     with pytest.raises(
         ReadError,
         match=rf"no such column \({option} 'nope' is not a column. Choose from: 'id', 'text'\)",
@@ -98,14 +98,14 @@ def test_a_title_is_the_text_of_a_row_without_one() -> None:
 
 
 def test_a_quote_that_is_never_closed_takes_in_the_rest() -> None:
-    found = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
-    assert [item.text for item in found if isinstance(item, Document)] == [
+    items = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
+    assert [item.text for item in items if isinstance(item, Document)] == [
         "fine",
         "open\n3,also fine\n4,fine too\n",
     ]
 
 
-def test_odd_headers_and_widths() -> None:
+def test_repeated_and_missing_headers_get_names() -> None:
     (document,) = rows("a,a,,text\n1,2,3,x,5,6\n")
     assert isinstance(document, Document)
     assert document.metadata == {
@@ -117,11 +117,11 @@ def test_odd_headers_and_widths() -> None:
     }
 
 
-def test_a_file_without_any_text(tmp_path: Path) -> None:
+def test_a_table_without_any_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n", encoding="utf-8")
-    found: list[Document | Skipped] = []
+    items: list[Document | Skipped] = []
     with pytest.raises(ReadError, match=r"a\.csv: no text \(none of the 2 records contains text\)"):
-        found.extend(read(source_file(tmp_path / "a.csv")))
+        items.extend(read(source_file(tmp_path / "a.csv")))
     (tmp_path / "b.csv").write_text("id,text\n", encoding="utf-8")
     with pytest.raises(ReadError, match=r"none of the 0 records"):
         list(read(source_file(tmp_path / "b.csv")))
@@ -131,15 +131,15 @@ CELLS = st.text(st.sampled_from('ab,;"\n\r \té\u2028'), max_size=8)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS.map(lambda cell: "x" + cell)), min_size=1, max_size=6))
-def test_what_csv_writes_is_read_back_from_its_lines(cells: list[tuple[str, str]]) -> None:
+def test_rows_that_csv_writes_are_read_back_from_their_lines(cells: list[tuple[str, str]]) -> None:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerows([("key", "text"), *cells])
     source = buffer.getvalue()
     lines = list(io.StringIO(source, newline=""))
-    found = rows(source)
-    assert len(found) == len(cells)
-    for document, (key, text) in zip(found, cells, strict=True):
+    documents = rows(source)
+    assert len(documents) == len(cells)
+    for document, (key, text) in zip(documents, cells, strict=True):
         assert isinstance(document, Document)
         assert (document.text, document.metadata.get("key", key)) == (text, key)
         first, last = document.lines.span(0, 1)

@@ -31,27 +31,27 @@ from .conftest import shared
 TEXTS = st.text(st.sampled_from("ab \t\r\n\v\f\x1c\x85\u2028é"), max_size=60)
 
 
-def as_python_reads(text: str) -> list[str]:
+def python_lines(text: str) -> list[str]:
     """The lines that open(..., newline="") gives: universal newlines, line ends kept."""
     return list(io.StringIO(text, newline=""))
 
 
 @given(TEXTS)
 def test_lines_are_those_of_universal_newlines(text: str) -> None:
-    assert KEPT_LINE.findall(text) == as_python_reads(text)
+    assert KEPT_LINE.findall(text) == python_lines(text)
 
 
 @given(TEXTS)
 def test_every_offset_is_on_the_line_that_holds_it(text: str) -> None:
     lines = line_map(text)
     offset = 0
-    for number, line in enumerate(as_python_reads(text), 1):
+    for number, line in enumerate(python_lines(text), 1):
         for _ in line:
             assert lines.span(offset, offset + 1) == (number, number)
             offset += 1
 
 
-def test_levels_close_what_is_not_above_them() -> None:
+def test_a_heading_closes_those_of_its_level_and_below() -> None:
     headings = [
         Heading(5, 1, "A"),
         Heading(10, 3, "A.x"),
@@ -75,13 +75,13 @@ def test_levels_close_what_is_not_above_them() -> None:
     )
 )
 def test_sections_cover_everything_once(items: list[tuple[int, int]]) -> None:
-    found = sections([Heading(start, level, f"h{start}") for start, level in sorted(items)], 0, 100)
-    assert found[0].start == 0
-    assert found[-1].end == 100
-    assert all(one.end == two.start and one.start < one.end for one, two in pairwise(found))
+    parts = sections([Heading(start, level, f"h{start}") for start, level in sorted(items)], 0, 100)
+    assert parts[0].start == 0
+    assert parts[-1].end == 100
+    assert all(left.end == right.start and left.start < left.end for left, right in pairwise(parts))
 
 
-def test_dates_keys_and_odd_numbers() -> None:
+def test_dates_keys_and_odd_numbers_become_json() -> None:
     values = {
         1: datetime.date(2024, 2, 29),
         "at": datetime.datetime(2024, 2, 29, 12, 30),
@@ -132,14 +132,14 @@ PROSE = "Größe, naïve façade — 漢字 и кириллица.\r\nSecond lin
         (b"", "utf-32-be"),
     ],
 )
-def test_unicode_with_and_without_mark(mark: bytes, encoding: str) -> None:
+def test_unicode_is_decoded_with_and_without_a_byte_order_mark(mark: bytes, encoding: str) -> None:
     assert decode("a", mark + PROSE.encode(encoding)) == PROSE
 
 
 @given(
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text.strip())
 )
-def test_utf8_is_read_as_it_was_written(text: str) -> None:
+def test_utf8_is_decoded_exactly(text: str) -> None:
     raw = text.encode()
     if not raw.startswith(codecs.BOM_UTF8) and text.replace("\ufeff", "").strip():
         assert decode("a", raw) == text
@@ -148,7 +148,7 @@ def test_utf8_is_read_as_it_was_written(text: str) -> None:
 @pytest.mark.parametrize(
     "encoding", ["iso2022_jp", "shift_jis", "euc_jp", "cp1251", "cp1252", "koi8_r", "big5"]
 )
-def test_a_declared_encoding(encoding: str) -> None:
+def test_a_declared_encoding_is_used(encoding: str) -> None:
     words = {"cp1252": "déjà vu", "cp1251": "привет", "koi8_r": "привет", "big5": "漢字"}.get(
         encoding, "かな漢字"
     )
@@ -162,32 +162,32 @@ def test_a_declared_encoding(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["utf-7", "unicode_escape", "rot13", "hex", "no-such-codec"])
-def test_a_declaration_cannot_name_any_codec(codec: str) -> None:
+def test_a_declared_codec_that_is_no_text_encoding_is_ignored(codec: str) -> None:
     french = "Les élèves ont été très étonnés : la forêt, l'été, n'est guère fréquentée après le dîner."
     raw = f"# coding: {codec}\n".encode() + french.encode("cp1252")
     assert decode("a", raw).endswith(french)
 
 
-def refused(raw: bytes) -> str:
+def refusal(raw: bytes) -> str:
     with pytest.raises(ReadError) as caught:
         decode("folder/file", raw)
     assert caught.value.path == "folder/file"
     return caught.value.reason
 
 
-def test_binary() -> None:
-    assert refused(b"text\0text") == "binary"
-    assert refused(bytes(range(256))) == "binary"
-    assert refused(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR") == "binary"
-    assert refused(b"\x01\x02\x03 abc") == "binary"
-    assert refused(random.Random(1).randbytes(5000)) == "binary"
+def test_binary_content_is_refused() -> None:
+    assert refusal(b"text\0text") == "binary"
+    assert refusal(bytes(range(256))) == "binary"
+    assert refusal(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR") == "binary"
+    assert refusal(b"\x01\x02\x03 abc") == "binary"
+    assert refusal(random.Random(1).randbytes(5000)) == "binary"
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b" \r\n\t", codecs.BOM_UTF8, codecs.BOM_UTF16_LE + b"\n\0", "\u00a0\u2003".encode()]
 )
-def test_empty(raw: bytes) -> None:
-    assert refused(raw) == "empty"
+def test_a_blank_file_is_refused_as_empty(raw: bytes) -> None:
+    assert refusal(raw) == "empty"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_empty(raw: bytes) -> None:
         b"PuTTY-User-Key-File-3: ssh-ed25519",
     ],
 )
-def test_private_keys(first_line: bytes) -> None:
-    assert refused(first_line + b"\nMIIEpAIBAAKCAQEA\n") == "secret"
+def test_private_keys_are_refused_as_secrets(first_line: bytes) -> None:
+    assert refusal(first_line + b"\nMIIEpAIBAAKCAQEA\n") == "secret"
 
 
 # The folder's name is the encoding; Python has no codec for EUC-TW, and one "ascii" file holds a NUL.
@@ -210,15 +210,15 @@ LANGUAGES = "croatian czech hungarian polish slovak slovene bulgarian russian ar
 PYTHON_NAMES = {"MacRoman": "mac_roman", "MacCyrillic": "mac_cyrillic"}
 
 
-def test_real_files_in_45_encodings() -> None:
+def test_real_files_in_45_encodings_are_decoded() -> None:
     right = total = 0
     for file in sorted(shared("folders", "encodings").glob("*/*"))[::3]:
         name, _, language = file.parent.name.rpartition("-")
-        named = name if language in LANGUAGES.split() else file.parent.name
+        encoding = name if language in LANGUAGES.split() else file.parent.name
         raw = file.read_bytes()
         total += 1
         try:
-            expected = raw.decode(PYTHON_NAMES.get(named, named)).removeprefix("\ufeff")
+            expected = raw.decode(PYTHON_NAMES.get(encoding, encoding)).removeprefix("\ufeff")
             right += decode(file.name, raw) == expected
         except (LookupError, ReadError):
             continue
@@ -235,7 +235,7 @@ def test_a_declaration_does_not_beat_utf8_or_a_mark() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_random_bytes_are_never_taken_for_utf16(seed: int) -> None:
     choose = random.Random(seed)
-    assert refused(choose.randbytes(2 * choose.randint(20, 400)) + b"\0\0") == "binary"
+    assert refusal(choose.randbytes(2 * choose.randint(20, 400)) + b"\0\0") == "binary"
 
 
 def test_public_keys_and_text_about_keys_are_no_secret() -> None:

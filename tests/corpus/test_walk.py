@@ -42,11 +42,11 @@ def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
             "c.txt": "",
         }
     )
-    found = [item.path for item in walk(root)]
-    assert found == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]
+    paths = [item.path for item in walk(root)]
+    assert paths == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]
 
 
-def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_left_out_by_name_with_a_reason(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.corpus.sources.find_spec", lambda name: name)
     root = tree(
         {
@@ -85,7 +85,7 @@ def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPa
     assert details["a.doc"] == "unsupported format; save it as .docx"
 
 
-def test_include_and_exclude(tree: Tree) -> None:
+def test_include_and_exclude_select_by_pattern(tree: Tree) -> None:
     root = tree(
         {"a.md": "", "a.txt": "", "docs/b.md": "", "docs/old/c.md": "", "x/docs/d.md": "", "img.png": ""}
     )
@@ -126,7 +126,7 @@ def test_generated_files_are_left_out_unless_their_names_are_included(tree: Tree
     assert verdicts(root, include=["*.lock", "*.html"])["docs/genindex-all.html"] == "found"
 
 
-def test_links_pipes_and_names_that_are_no_utf8(tree: Tree) -> None:
+def test_links_and_pipes_are_left_out_and_names_beyond_utf8_are_read(tree: Tree) -> None:
     root = tree({"real.txt": "x", "folder/a.txt": "x"})
     (root / "link.txt").symlink_to("real.txt")
     (root / "loop").symlink_to(root)
@@ -158,7 +158,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, function: str, name: str, error: OS
     monkeypatch.setattr(os, function, fails)
 
 
-def test_a_folder_that_cannot_be_listed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_listed_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"locked/a.txt": "x", "z.txt": "x"})
     with monkeypatch.context() as patch:
         failing(patch, "scandir", "locked", PermissionError(13, "Permission denied"))
@@ -166,14 +166,16 @@ def test_a_folder_that_cannot_be_listed(tree: Tree, monkeypatch: pytest.MonkeyPa
     assert first == Skipped("locked", "unreadable folder", "Permission denied", is_folder=True)
 
 
-def test_a_folder_that_vanishes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_vanishes_is_left_out(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"gone/a.txt": "x", "z.txt": "x"})
     with monkeypatch.context() as patch:
         failing(patch, "scandir", "gone", FileNotFoundError(2, "No such file"))
         assert verdicts(root) == {"gone/": "vanished", "z.txt": "found"}
 
 
-def test_a_file_that_vanishes_or_is_out_of_reach(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_vanishes_or_is_out_of_reach_is_left_out(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tree({"a.txt": "x", "b.txt": "x"})
     with monkeypatch.context() as patch:
         failing(patch, "lstat", "a.txt", FileNotFoundError(2, "No such file"))
@@ -182,7 +184,7 @@ def test_a_file_that_vanishes_or_is_out_of_reach(tree: Tree, monkeypatch: pytest
     assert verdicts(root) == {"a.txt": "permission denied", "b.txt": "found"}
 
 
-def test_a_root_that_is_no_folder(tmp_path: Path) -> None:
+def test_a_root_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot list the folder '.*nowhere': No such file"):
         walk(tmp_path / "nowhere")
     (tmp_path / "file").write_text("x", encoding="utf-8")
@@ -190,7 +192,7 @@ def test_a_root_that_is_no_folder(tmp_path: Path) -> None:
         walk(tmp_path / "file")
 
 
-def test_patterns_that_are_wrong(tmp_path: Path) -> None:
+def test_a_string_for_a_list_of_patterns_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not a list of patterns"):
         walk(tmp_path, include="*.md")
 
@@ -219,7 +221,7 @@ def test_a_root_that_is_a_link_is_followed(tree: Tree) -> None:
     assert verdicts(root / "link") == {"a.txt": "found"}
 
 
-def test_folders_nested_more_deeply_than_calls_may_be_are_walked(tree: Tree) -> None:
+def test_folders_nested_deeper_than_the_recursion_limit_are_walked(tree: Tree) -> None:
     depth = 60
     root = tree({"/".join(["d"] * depth) + "/a.txt": "x"})
     limit = sys.getrecursionlimit()

@@ -20,7 +20,7 @@ TEXTS = ["find the key", "time and water"]
 Damage = Callable[[Path], None]
 
 
-def listed() -> list[dict[str, Any]]:
+def manifests() -> list[dict[str, Any]]:
     """The manifests of the converted models, and of those that could not be converted."""
     return [read_sealed(file) for file in (cache_home() / "models").glob("*-*-*/entry.json")]
 
@@ -29,30 +29,30 @@ def listed() -> list[dict[str, Any]]:
 def whole(
     tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Fingerprint, np.ndarray]:
-    """A cache with a converted and compiled model, how it encodes, and what."""
+    """Cache with a converted and compiled model, the model's fingerprint, and its embeddings of TEXTS."""
     place = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_CACHE", str(place))
-        made = Encoder(str(tiny_model))
-        return place, made.fingerprint, made.encode(TEXTS)
+        encoder = Encoder(str(tiny_model))
+        return place, encoder.fingerprint, encoder.encode(TEXTS)
 
 
 @pytest.fixture
 def entry(
     whole: tuple[Path, Fingerprint, np.ndarray], own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """An entry of the test's own, as a new process finds it; its model is converted once and copied then."""
+    """Entry of the test's own, as a new process finds it; conversion copies the model converted once."""
     shutil.copytree(whole[0], own_cache)
-    (found,) = (path for path in (own_cache / "models").iterdir() if path.is_dir())
-    source = whole[0] / "models" / found.name
+    (entry_folder,) = (path for path in (own_cache / "models").iterdir() if path.is_dir())
+    source = whole[0] / "models" / entry_folder.name
 
-    def copied(known: Any, folder: Path) -> None:
-        assert known.files.folder == Path(whole[1].model)
+    def copy_model(model: Any, folder: Path) -> None:
+        assert model.files.folder == Path(whole[1].model)
         for name in ("encoder.xml", "encoder.bin"):
             shutil.copyfile(source / name, folder / name)
 
-    monkeypatch.setattr("search.encoding.engines.convert", copied)
-    return found
+    monkeypatch.setattr("search.encoding.engines.convert", copy_model)
+    return entry_folder
 
 
 def zeros(name: str) -> Damage:
@@ -70,65 +70,65 @@ def cut(name: str, size: int) -> Damage:
     return lambda entry: os.truncate(entry / name, size)
 
 
-def edited(entry: Path) -> None:
+def edit_tokenizer(entry: Path) -> None:
     text = (entry / "tokenizer.json").read_text(encoding="utf-8")
     (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'), encoding="utf-8")
 
 
 DAMAGES: dict[str, Damage] = {
     "zeros in the weights": zeros("encoder.bin"),
-    "an edited tokenizer": edited,
+    "an edited tokenizer": edit_tokenizer,
     "an empty graph": cut("encoder.xml", 0),
 }
 
 
-def sound(whole: tuple[Path, Fingerprint, np.ndarray]) -> Encoder:
-    """A query's encoder; it encodes as the model did, by OpenVINO if the cache can be written."""
+def sound_encoder(whole: tuple[Path, Fingerprint, np.ndarray]) -> Encoder:
+    """Encoder of a query; it encodes as the model did, by OpenVINO if the cache can be written."""
     encoder = Encoder.of(whole[1])
     np.testing.assert_allclose(encoder.encode(TEXTS), whole[2], atol=1e-5)
     return encoder
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_entry_is_made_again(
+def test_a_damaged_entry_is_converted_again(
     whole: tuple[Path, Fingerprint, np.ndarray], entry: Path, run: Run, name: str
 ) -> None:
     DAMAGES[name](entry)
-    assert sound(whole).remarks == ()  # what was compiled needs neither graph nor weights
+    assert sound_encoder(whole).remarks == ()  # what was compiled needs neither graph nor weights
     for blob in entry.glob("*.blob"):
         blob.unlink()
-    encoder = sound(whole)
+    encoder = sound_encoder(whole)
     assert (encoder.engine.name, encoder.remarks) == ("openvino", ())
-    assert not any(model["problem"] for model in listed())
+    assert not any(model["problem"] for model in manifests())
 
 
-def flipped(entry: Path) -> None:
+def flip_bit(entry: Path) -> None:
     (path,) = entry.glob("*.blob")
     data = bytearray(path.read_bytes())
     data[len(data) * 2 // 3] ^= 1
     path.write_bytes(data)
 
 
-def test_what_was_compiled_is_compiled_again(
+def test_a_damaged_compiled_model_is_compiled_again(
     whole: tuple[Path, Fingerprint, np.ndarray], entry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = (entry / "encoder.bin").stat().st_ino
-    flipped(entry)
-    assert sound(whole).remarks == ()
+    flip_bit(entry)
+    assert sound_encoder(whole).remarks == ()
     monkeypatch.setattr("search.encoding.openvino_engine._compile", None)  # once
-    assert sound(whole).remarks == ()
+    assert sound_encoder(whole).remarks == ()
     assert (entry / "encoder.bin").stat().st_ino == before
 
 
 @pytest.mark.parametrize(("failures", "engine"), [(1, "openvino"), (9, "torch")])
-def test_a_sound_entry_stays_whatever_openvino_says(
+def test_a_failure_of_openvino_leaves_a_sound_entry_alone(
     whole: tuple[Path, Fingerprint, np.ndarray],
     entry: Path,
     monkeypatch: pytest.MonkeyPatch,
     failures: int,
     engine: str,
 ) -> None:
-    """As where another process removes what OpenVINO reads. The failure is not remembered."""
+    """Another process may remove files that OpenVINO reads; the failure is not remembered."""
     import openvino
 
     compile_model, left = openvino.Core.compile_model, [failures]
@@ -143,11 +143,11 @@ def test_a_sound_entry_stays_whatever_openvino_says(
         blob.unlink()
     before = (entry / "encoder.bin").stat().st_ino
     monkeypatch.setattr(openvino.Core, "compile_model", fails)
-    encoder = sound(whole)
+    encoder = sound_encoder(whole)
     assert encoder.engine.name == engine
     assert engine == "openvino" or "No such file or directory" in encoder.remarks[0]
     left[0] = 0
-    assert sound(whole).engine.name == "openvino"
+    assert sound_encoder(whole).engine.name == "openvino"
     assert (entry / "encoder.bin").stat().st_ino == before
 
 
@@ -170,32 +170,32 @@ def test_a_full_disk_is_not_remembered(
     assert [path.suffix for path in (own_cache / "models").iterdir() if path.is_file()] == [".lock"]
 
 
-def test_a_cache_that_cannot_be_written(
+def test_pytorch_encodes_where_the_cache_cannot_be_written(
     whole: tuple[Path, Fingerprint, np.ndarray], own_cache: Path, run: Run
 ) -> None:
     own_cache.write_text("a file", encoding="utf-8")
-    encoder = sound(whole)
+    encoder = sound_encoder(whole)
     (remark,) = encoder.remarks
     assert remark.startswith("PyTorch encodes instead of OpenVINO: cannot store the converted model in ")
     assert "SEEWHY_CACHE" in remark
     with pytest.raises(ModelError, match="SEEWHY_CACHE"):
         Encoder(whole[1].model, engine="openvino").encode(TEXTS)
-    assert listed() == []
+    assert manifests() == []
 
 
-def test_without_the_model_itself_it_is_named(tmp_path: Path, own_cache: Path) -> None:
+def test_an_error_names_a_model_that_is_gone(tmp_path: Path, own_cache: Path) -> None:
     folder = save_tiny_bert(tmp_path / "gone", seed=41)
-    made = Encoder(str(folder))
-    made.encode(TEXTS)
+    encoder = Encoder(str(folder))
+    encoder.encode(TEXTS)
     (entry,) = (path for path in (own_cache / "models").iterdir() if path.is_dir())
     next(entry.glob("*.blob")).unlink()
     zeros("encoder.bin")(entry)
-    assert Encoder.of(made.fingerprint).encode(TEXTS).shape == (2, 32)  # converted again
+    assert Encoder.of(encoder.fingerprint).encode(TEXTS).shape == (2, 32)  # converted again
     next(entry.glob("*.blob")).unlink()
     zeros("encoder.bin")(entry)
     folder.rename(tmp_path / "away")
     with pytest.raises(ModelError, match=f"cannot use the converted model '{folder}'") as caught:
-        Encoder.of(made.fingerprint).encode(TEXTS)
+        Encoder.of(encoder.fingerprint).encode(TEXTS)
     assert "safetensors" not in str(caught.value)
 
 
@@ -225,11 +225,13 @@ def test_conversion_reports_to_nobody(
     for name in [name for name in sys.modules if name.startswith("openvino.tools.ovc")]:
         monkeypatch.delitem(sys.modules, name)
     importlib.import_module("openvino.tools.ovc")
-    sent: list[object] = []
+    events: list[object] = []
     for name in ("send_event", "start_session", "end_session"):
-        monkeypatch.setattr(telemetry.Telemetry, name, lambda *said, **more: sent.append(said))
+        monkeypatch.setattr(
+            telemetry.Telemetry, name, lambda *arguments, **more: events.append(arguments)
+        )
     Encoder(str(tiny_model), offline=True).encode(["key"])
-    assert any(own_cache.rglob("*.bin")) and sent == []
+    assert any(own_cache.rglob("*.bin")) and events == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows lets only administrators make symbolic links")
@@ -253,6 +255,6 @@ def test_nothing_is_written_or_deleted_through_a_link_in_the_cache(
         return {path: path.read_bytes() for path in [decoy, *decoy.rglob("*")] if path.is_file()}
 
     before = contents()
-    sound(whole)
+    sound_encoder(whole)
     Encoder(whole[1].model).encode(TEXTS)
     assert contents() == before

@@ -14,7 +14,7 @@ import pytest
 from search import Encoder
 from search.errors import InputError, ModelError
 from tests.conftest import REPOSITORY, Run, save_tiny_bert, save_tokenizer
-from tests.encoding.test_cache import listed
+from tests.encoding.test_cache import manifests
 
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
 SMALL = {
@@ -70,11 +70,11 @@ def test_every_family_equals_sentence_transformers_with_both_engines(tmp_path: P
     assert auto.engine.name == (
         "torch" if family == "modernbert" and auto.engine.name == "torch" else "openvino"
     )
-    for one, two in zip(
+    for torch_vectors, auto_vectors in zip(
         torch.tokens(TEXTS, layers=[0, 1, 2]), auto.tokens(TEXTS, layers=[0, 1, 2]), strict=True
     ):
         for layer in (0, 1, 2):
-            np.testing.assert_allclose(one.layers[layer], two.layers[layer], atol=1e-4)
+            np.testing.assert_allclose(torch_vectors.layers[layer], auto_vectors.layers[layer], atol=1e-4)
 
 
 def test_real_model_is_the_same_with_both_engines(real: Encoder) -> None:
@@ -84,13 +84,13 @@ def test_real_model_is_the_same_with_both_engines(real: Encoder) -> None:
     np.testing.assert_allclose(real.encode(texts), torch.encode(texts), atol=2e-6)
 
 
-def test_unknown_engine() -> None:
+def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(InputError, match="unknown engine 'onnx'. Choose one of: auto, openvino, torch"):
         Encoder(offline=True, engine="onnx")
 
 
 @pytest.mark.parametrize("device", ["banana", "meta"])
-def test_a_device_that_there_is_not_is_named(tiny_model: Path, device: str) -> None:
+def test_a_device_that_does_not_exist_is_named(tiny_model: Path, device: str) -> None:
     encoder = Encoder(str(tiny_model), engine="torch", device=device)
     with pytest.raises(
         InputError, match=f"cannot use the device '{device}': .* Use cpu, or leave the device out"
@@ -100,11 +100,11 @@ def test_a_device_that_there_is_not_is_named(tiny_model: Path, device: str) -> N
 
 def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_model: Path) -> None:
     folder = save_tiny_bert(tmp_path / "gone", seed=3)
-    made = Encoder(str(folder))
-    expected = made.encode(TEXTS)
+    encoder = Encoder(str(folder))
+    expected = encoder.encode(TEXTS)
     for path in sorted(folder.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
-    again = Encoder.of(made.fingerprint)
+    again = Encoder.of(encoder.fingerprint)
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
     code = (
         "import json, sys\n"
@@ -112,15 +112,15 @@ def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_
         "Encoder.of(Fingerprint(**json.loads(sys.argv[1]))).encode(['key'])\n"
         "print([m for m in ('torch', 'transformers', 'sentence_transformers') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(vars(made.fingerprint))],
+    process = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(vars(encoder.fingerprint))],
         capture_output=True,
         text=True,
         check=True,
         cwd=REPOSITORY,
         encoding="utf-8",
     )
-    assert done.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"
 
 
 def test_models_that_are_converted_at_once_are_converted_once(
@@ -141,7 +141,7 @@ def test_models_that_are_converted_at_once_are_converted_once(
     for thread in threads:
         thread.join()
     assert errors == []
-    (entry,) = listed()
+    (entry,) = manifests()
     assert (entry["files"]["name"], entry["description"]["layers"], entry["problem"]) == (
         str(folder),
         3,
@@ -152,7 +152,7 @@ def test_models_that_are_converted_at_once_are_converted_once(
     assert Encoder(str(folder)).encode(["key"]).shape == (1, 32)
 
 
-def test_what_openvino_cannot_do_falls_back_to_torch(
+def test_a_model_that_openvino_cannot_convert_runs_in_torch(
     tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = save_tiny_bert(tmp_path / "model", seed=6)
@@ -202,19 +202,19 @@ def test_threads_share_one_engine(tiny: Encoder) -> None:
     np.testing.assert_allclose(vectors, np.repeat(expected[None], 40, axis=0), atol=1e-6)
 
 
-def test_a_conversion_that_is_stopped_half_way_is_no_converted_model(
+def test_a_conversion_that_is_stopped_half_way_leaves_no_converted_model(
     tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = str(save_tiny_bert(tmp_path / "model", seed=5))
 
-    def stopped(_: Any, folder: Path) -> None:
+    def stop(_: Any, folder: Path) -> None:
         (folder / "encoder.xml").write_text("half", encoding="utf-8")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("search.encoding.engines.convert", stopped)
+        patch.setattr("search.encoding.engines.convert", stop)
         Encoder(model).encode(["key"])
-    assert listed() == []
+    assert manifests() == []
     encoder = Encoder(model)
     assert encoder.encode(["key"]).shape == (1, 32)
     assert (encoder.engine.name, encoder.remarks) == ("openvino", ())

@@ -1,4 +1,4 @@
-"""A conversion that fails: PyTorch takes over, it is said and remembered, and can be forgotten."""
+"""A conversion that fails: PyTorch takes over; the failure is reported, remembered, and can be forgotten."""
 
 import importlib.metadata
 import shutil
@@ -10,20 +10,20 @@ import pytest
 from search import Encoder
 from search.errors import ModelError
 from tests.conftest import Run, save_tiny_bert
-from tests.encoding.test_cache import listed
+from tests.encoding.test_cache import manifests
 
 
 @pytest.fixture
 def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A conversion that fails; each attempt is noted here."""
-    made: list[str] = []
+    """Names of the models that were converted in vain; every conversion fails."""
+    names: list[str] = []
 
-    def fails(known: Any, folder: Path) -> None:
-        made.append(known.files.name)
-        raise ModelError(f"cannot convert '{known.files.name}' for OpenVINO: no such operation")
+    def fails(model: Any, folder: Path) -> None:
+        names.append(model.files.name)
+        raise ModelError(f"cannot convert '{model.files.name}' for OpenVINO: no such operation")
 
     monkeypatch.setattr("search.encoding.engines.convert", fails)
-    return made
+    return names
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def model(tmp_path: Path) -> str:
     return str(save_tiny_bert(tmp_path / "model", seed=31))
 
 
-def test_it_is_tried_once_and_said(tries: list[str], model: str) -> None:
+def test_a_failed_conversion_is_tried_once_and_reported(tries: list[str], model: str) -> None:
     for _ in range(3):
         encoder = Encoder(model)
         assert encoder.encode(["key"]).shape == (1, 32)
@@ -60,7 +60,7 @@ def test_an_update_of_a_package_tries_again(
     assert len(tries) == 2
 
 
-def test_it_is_tried_again_when_its_folder_is_deleted(tries: list[str], model: str) -> None:
+def test_a_conversion_is_tried_again_when_its_folder_is_deleted(tries: list[str], model: str) -> None:
     encoder = Encoder(model)
     encoder.encode(["key"])
     (note,) = encoder.notes
@@ -69,15 +69,15 @@ def test_it_is_tried_again_when_its_folder_is_deleted(tries: list[str], model: s
     assert len(tries) == 2
 
 
-def test_a_later_success_takes_its_place(
+def test_a_later_success_replaces_the_failure(
     tries: list[str], model: str, own_cache: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Encoder(model).encode(["key"])
-    assert [bool(model["problem"]) for model in listed()] == [True]
+    assert [bool(model["problem"]) for model in manifests()] == [True]
     monkeypatch.undo()
     monkeypatch.setenv("SEEWHY_CACHE", str(own_cache))
     assert Encoder(model, engine="openvino").encode(["key"]).shape == (1, 32)
-    assert not any(model["problem"] for model in listed())
+    assert not any(model["problem"] for model in manifests())
 
 
 def test_a_model_that_torch_cannot_load_either_is_not_remembered(
@@ -91,4 +91,4 @@ def test_a_model_that_torch_cannot_load_either_is_not_remembered(
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="incomplete"):
         Encoder(str(folder)).encode(["key"])
-    assert not any(model["problem"] for model in listed())
+    assert not any(model["problem"] for model in manifests())

@@ -1,4 +1,4 @@
-"""Processes that fork, each in one that a time limit ends: never a hang, never a crash."""
+"""Processes that fork, under a time limit: never a hang, never a crash."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def encoder(engine="auto"):
 
 
 def run(model: str, code: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PRELUDE + code, model],
         capture_output=True,
         text=True,
@@ -46,46 +46,46 @@ def run(model: str, code: str) -> str:
         cwd=REPOSITORY,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @needs_fork
 def test_a_model_belongs_to_the_process_that_loaded_it(tiny: Encoder) -> None:
-    """One that is loaded after the fork works, also where its encoder was made before and the tokenizer has used its
-    threads; one that was loaded before is refused, also with an encoder that the child makes anew. Whatever the child
-    does, it ends.
+    """A model loaded after the fork works, even if its encoder is older and the tokenizer has used its threads.
+
+    A model loaded before is refused, also with an encoder that the child creates. Whatever the child does, it ends.
     """
     tiny.encode(["key"])  # so that it is in the cache
     code = """
-mine = encoder()
-mine.tokenizer.encode_batch_fast(TEXTS * 100)
-in_child(lambda: print(mine.encode(TEXTS).shape, flush=True))
-expected = mine.encode(TEXTS)
-in_child(lambda: mine.encode(TEXTS), lambda: encoder().encode(TEXTS))
-in_child(lambda: globals().pop("mine"))
-assert abs(mine.encode(TEXTS) - expected).max() < 1e-6
+own = encoder()
+own.tokenizer.encode_batch_fast(TEXTS * 100)
+in_child(lambda: print(own.encode(TEXTS).shape, flush=True))
+expected = own.encode(TEXTS)
+in_child(lambda: own.encode(TEXTS), lambda: encoder().encode(TEXTS))
+in_child(lambda: globals().pop("own"))
+assert abs(own.encode(TEXTS) - expected).max() < 1e-6
 """
-    shape, worked, first, second, *ended = run(tiny.model, code).splitlines()
-    assert (shape, worked) == ("(60, 32)", "exit code 0")
-    for said in (first, second):
-        assert said.startswith("refused: the parent of this process")
-        assert "after forking" in said
-        assert "spawn" in said
-    assert ended == ["exit code 0"] * 2
+    shape, status, first, second, *statuses = run(tiny.model, code).splitlines()
+    assert (shape, status) == ("(60, 32)", "exit code 0")
+    for line in (first, second):
+        assert line.startswith("refused: the parent of this process")
+        assert "after forking" in line
+        assert "spawn" in line
+    assert statuses == ["exit code 0"] * 2
 
 
 @needs_fork
-def test_a_fork_while_another_thread_loads_and_encodes(tiny_model: Path) -> None:
+def test_a_fork_while_another_thread_encodes_is_refused(tiny_model: Path) -> None:
     code = """
-mine = encoder()
+own = encoder()
 def work():
-    for _ in range(200): mine.encode(TEXTS)
+    for _ in range(200): own.encode(TEXTS)
 busy = threading.Thread(target=work)
 busy.start()
-while not mine._loading.locked(): time.sleep(0.001)
+while not own._loading.locked(): time.sleep(0.001)
 for _ in range(5):
-    in_child(lambda: mine.encode(TEXTS))
+    in_child(lambda: own.encode(TEXTS))
     time.sleep(0.1)
 busy.join()
 """
@@ -100,12 +100,12 @@ def test_eight_threads_share_one_encoder(tiny_model: Path, engine: str) -> None:
     encoder = Encoder(str(tiny_model), engine=engine, device="cpu" if engine == "torch" else None)
     words = "find the key and turn it in the door of time".split()
     texts = [[" ".join(words[: 1 + (i + j) % 10]) for j in range(7)] for i in range(8)]
-    found: dict[int, list[np.ndarray]] = {}
+    embeddings: dict[int, list[np.ndarray]] = {}
     start = threading.Barrier(8)
 
     def ask(number: int) -> None:
         start.wait()
-        found[number] = [encoder.encode(texts[number]) for _ in range(10)]
+        embeddings[number] = [encoder.encode(texts[number]) for _ in range(10)]
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -114,7 +114,7 @@ def test_eight_threads_share_one_encoder(tiny_model: Path, engine: str) -> None:
         thread.join()
     reference = Encoder(str(tiny_model))
     for number in range(8):
-        for vectors in found[number]:
+        for vectors in embeddings[number]:
             np.testing.assert_allclose(vectors, reference.encode(texts[number]), atol=1e-6)
 
 
@@ -130,11 +130,11 @@ def test_workers_that_are_spawned_load_the_model_themselves(tiny_model: Path, tm
         "        print(pool.map(shape, [sys.argv[1]] * 2))\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, script, tiny_model],
         capture_output=True,
         timeout=120,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         encoding="utf-8",
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), done.stderr
+    assert (process.returncode, process.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), process.stderr

@@ -29,8 +29,8 @@ def hashed(texts: list[str]) -> np.ndarray[Any, Any]:
     return rows
 
 
-def cosine(one: str, other: str) -> float:
-    first, second = (row / np.linalg.norm(row) for row in hashed([one, other]))
+def cosine(text: str, other: str) -> float:
+    first, second = (row / np.linalg.norm(row) for row in hashed([text, other]))
     return float(first @ second)
 
 
@@ -59,38 +59,40 @@ def test_a_function_is_an_encoder(tmp_path: Path) -> None:
         Index.open(place, encoder=hashed, encoder_name="other")
 
 
-def test_an_encoder_and_a_sentence_transformer(tiny: Encoder, tmp_path: Path) -> None:
+def test_an_encoder_or_a_sentence_transformer_encodes_an_index(tiny: Encoder, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(tiny.files.folder), device="cpu")
     model.prompts = {"query": "find ", "document": "look at "}
-    with Index.create(encoder=tiny) as one, Index.create(encoder=model) as two:
-        for index in (one, two):
+    with Index.create(encoder=tiny) as first, Index.create(encoder=model) as second:
+        for index in (first, second):
             index.upsert(DOCUMENTS)
-        assert one.query("key", explain=True)[0].explanation
-        assert one.fingerprint.weights == tiny.fingerprint.weights
+        assert first.query("key", explain=True)[0].explanation
+        assert first.fingerprint.weights == tiny.fingerprint.weights
         expected = model.encode_query(["key"])[0] @ model.encode_document(["The key opens the door."])[0]
-        (hit,) = (hit for hit in two.query("key", mode="dense") if hit.document == "a")
+        (hit,) = (hit for hit in second.query("key", mode="dense") if hit.document == "a")
         assert hit.cosine == pytest.approx(float(expected), abs=1e-5)
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.md").write_text("# Door\n\nThe key opens the door.\n", encoding="utf-8")
-    built = Index.build(folder, model=tiny)
-    assert built.query("key")[0].cosine == pytest.approx(
+    notes = Index.build(folder, model=tiny)
+    assert notes.query("key")[0].cosine == pytest.approx(
         Index.build(folder, model=tiny.model, index="named").query("key")[0].cosine, abs=1e-6
     )
 
 
 @pytest.mark.parametrize(
-    ("encoder", "options", "said"),
+    ("encoder", "options", "message"),
     [
         (lambda texts: hashed(texts), {}, "encoder_name"),
         (3, {}, "must be an Encoder"),
         (hashed, {"pooling": "cls"}, "'pooling' cannot be combined with encoder"),
     ],
 )
-def test_what_is_no_encoder_is_refused(encoder: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_an_object_that_is_no_encoder_is_refused(
+    encoder: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         Index.create(encoder=encoder, **options)
 
 

@@ -1,4 +1,4 @@
-"""Models in the hub's cache: commits, revisions that are pinned, and what is said of one that is not there."""
+"""Models in the hub's cache: commits, pinned revisions, and missing ones."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_an_index_keeps_the_revision_that_was_pinned(hub: Path, notes: Path) -> 
     assert opened.encoder.fingerprint.revision == FIRST
 
 
-def test_a_revision_that_is_not_there(hub: Path) -> None:
+def test_a_missing_revision_is_named(hub: Path) -> None:
     with pytest.raises(
         ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*--offline.*a branch, a tag"
     ):
@@ -64,7 +64,7 @@ def test_the_default_model_with_a_revision_is_not_the_offline_package(real: Enco
         Encoder("all-MiniLM-L6-v2@v1", offline=True)
 
 
-def test_a_folder_keeps_its_at(tmp_path: Path) -> None:
+def test_the_name_of_a_folder_may_contain_an_at_sign(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model@home")
     files = Encoder(str(folder)).files
     assert (files.folder, files.revision) == (folder.resolve(), "")

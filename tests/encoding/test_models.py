@@ -1,4 +1,4 @@
-"""Finding a model, and what is said when that fails."""
+"""Finding a model, and the errors when that fails."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_an_offline_package_that_was_changed_is_refused(
         stream.seek(-1, 2)
         stream.write(bytes([last[0] ^ 1]))
         stream.flush()
-        refused("model.safetensors differs from the published file")
+        assert_refused("model.safetensors differs from the published file")
         stream.seek(-1, 2)
         stream.write(last)
     for name, old, new in (
@@ -50,22 +50,22 @@ def test_an_offline_package_that_was_changed_is_refused(
         text = (model / name).read_text(encoding="utf-8")
         assert old in text, name
         (model / name).write_text(text.replace(old, new), encoding="utf-8", newline="")
-        refused(f"{name} differs from the published file")
+        assert_refused(f"{name} differs from the published file")
         (model / name).write_text(text, encoding="utf-8", newline="")
     (model / "adapter_config.json").write_text("{}", encoding="utf-8")
-    refused("adapter_config.json is not a file of the model")
+    assert_refused("adapter_config.json is not a file of the model")
     (model / "adapter_config.json").unlink()
     (model / "vocab.txt").unlink()
-    refused("vocab.txt is missing")
+    assert_refused("vocab.txt is missing")
 
 
-def refused(problem: str) -> None:
+def assert_refused(problem: str) -> None:
     with pytest.raises(ModelError, match=f"is not the published one: {problem}.*--force-reinstall"):
         find_model(offline=True)
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model"])
-def test_no_such_model(name: str) -> None:
+def test_a_model_that_does_not_exist_is_named(name: str) -> None:
     with pytest.raises(ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling") as error:
         Encoder(name, offline=True)
     assert "all-MiniLM" not in str(error.value)  # it may lack the head that is needed
@@ -73,7 +73,7 @@ def test_no_such_model(name: str) -> None:
         Encoder(name)
 
 
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"contains no model: config.json is missing"):
         Encoder(str(tmp_path))
 
@@ -85,7 +85,7 @@ def test_pickle_weights_are_refused(tmp_path: Path) -> None:
         Encoder(str(folder))
 
 
-def test_no_weights_and_no_tokenizer(tmp_path: Path) -> None:
+def test_a_model_without_weights_or_tokenizer_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match="no tokenizer"):
@@ -95,14 +95,14 @@ def test_no_weights_and_no_tokenizer(tmp_path: Path) -> None:
         Encoder(str(folder))
 
 
-def test_damaged_configuration(tmp_path: Path) -> None:
+def test_a_damaged_configuration_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelError, match=r"damaged: config.json"):
         Encoder(str(folder))
 
 
-def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
+def test_unsupported_modules_and_poolings_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     config = folder / "1_Pooling" / "config.json"
     config.write_text(
@@ -123,7 +123,7 @@ def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
         Encoder(str(folder))
 
 
-def test_incomplete_weights(tmp_path: Path) -> None:
+def test_incomplete_weights_are_refused(tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     folder = save_tiny_bert(tmp_path / "model")
@@ -139,15 +139,15 @@ def test_incomplete_weights(tmp_path: Path) -> None:
 def test_fingerprint_follows_weights_not_names(
     tiny_model: Path, other_model: Path, tmp_path: Path
 ) -> None:
-    mine = Encoder(str(tiny_model)).fingerprint
+    fingerprint = Encoder(str(tiny_model)).fingerprint
     copy = Path(shutil.copytree(tiny_model, tmp_path / "copy"))
-    mine.require_equal(Encoder(str(copy)).fingerprint)
+    fingerprint.require_equal(Encoder(str(copy)).fingerprint)
     with pytest.raises(FingerprintMismatch) as caught:
-        mine.require_equal(Encoder(str(other_model)).fingerprint)
+        fingerprint.require_equal(Encoder(str(other_model)).fingerprint)
     assert str(tiny_model) in str(caught.value)
     assert str(other_model) in str(caught.value)
     with pytest.raises(FingerprintMismatch, match="pooling: the index has 'mean', you asked for 'cls'"):
-        mine.require_equal(Encoder(str(tiny_model), pooling="cls").fingerprint)
+        fingerprint.require_equal(Encoder(str(tiny_model), pooling="cls").fingerprint)
 
 
 def test_prompts_are_put_before_texts(tmp_path: Path) -> None:
@@ -192,12 +192,12 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("which", MODULES)
-def test_modules_made_to_do_harm(tmp_path: Path, which: str) -> None:
+@pytest.mark.parametrize("name", MODULES)
+def test_harmful_modules_are_refused(tmp_path: Path, name: str) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    text, said = MODULES[which]
+    text, message = MODULES[name]
     (folder / "modules.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ModelError, match=said) as caught:
+    with pytest.raises(ModelError, match=message) as caught:
         Encoder(str(folder))
     assert "\n" not in str(caught.value)
 

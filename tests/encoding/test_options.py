@@ -37,7 +37,7 @@ def states(encoder: Encoder, text: str) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("layer", "which", "pooling"),
+    ("layer", "numbers", "pooling"),
     [
         (-2, [2], "mean"),
         (0, [0], "max"),
@@ -47,39 +47,43 @@ def states(encoder: Encoder, text: str) -> list[np.ndarray]:
         ("concat:2", [2, 3], "cls"),
     ],
 )
-def test_layers_and_their_combinations(
-    tiny: Encoder, layer: int | str, which: list[int], pooling: str
+def test_layers_and_their_combinations_are_pooled_as_by_hand(
+    tiny: Encoder, layer: int | str, numbers: list[int], pooling: str
 ) -> None:
     encoder = Encoder(tiny.model, layer=layer, pooling=pooling)
     expected = []
     for text in TEXTS:
         hidden = states(tiny, text)
-        chosen = [hidden[i] for i in which]
+        rows = [hidden[i] for i in numbers]
         is_concat = str(layer).startswith("concat")
-        mean = np.concatenate(chosen, axis=1) if is_concat else np.mean(chosen, axis=0)
+        mean = np.concatenate(rows, axis=1) if is_concat else np.mean(rows, axis=0)
         expected.append({"mean": mean.mean(axis=0), "max": mean.max(axis=0), "cls": mean[0]}[pooling])
     np.testing.assert_allclose(encoder.encode(TEXTS), unit(np.array(expected)), atol=1e-5)
     assert encoder.fingerprint.dimension == str(len(expected[0]))
     again = Encoder.of(encoder.fingerprint)
     assert (again.layer, again.dimension) == (encoder.layer, len(expected[0]))
-    why = search.explain(TEXTS[0], TEXTS[1], model=encoder, layer=str(layer) if len(which) > 1 else None)
+    why = search.explain(
+        TEXTS[0], TEXTS[1], model=encoder, layer=str(layer) if len(numbers) > 1 else None
+    )
     assert abs(why.residual) < (1e-3 if pooling == "cls" else 1e-5)
     assert why.similarity.shape == (len(why.query_tokens), len(why.passage_tokens))
-    if len(which) > 1:
+    if len(numbers) > 1:
         assert why.similarity_layer == layer
         first, second = (states(tiny, text) for text in TEXTS[:2])
         q, p = (
-            np.concatenate([of[i][1] for i in which]) if is_concat else sum(of[i][1] for i in which)
-            for of in (first, second)
+            np.concatenate([layer_states[i][1] for i in numbers])
+            if is_concat
+            else sum(layer_states[i][1] for i in numbers)
+            for layer_states in (first, second)
         )
         assert why.similarity[1, 1] == pytest.approx(
             q @ p / np.linalg.norm(q) / np.linalg.norm(p), abs=1e-5
         )
 
 
-def test_layers_are_recorded_alike_however_they_are_named(tiny: Encoder) -> None:
-    named = [Encoder(tiny.model, layer=layer).layer for layer in (-1, "3", 0, "mean:2", " mean:04 ")]
-    assert named == ["-1", "-1", "-4", "mean:2", "mean:4"]
+def test_names_of_a_layer_are_recorded_alike(tiny: Encoder) -> None:
+    names = [Encoder(tiny.model, layer=layer).layer for layer in (-1, "3", 0, "mean:2", " mean:04 ")]
+    assert names == ["-1", "-1", "-4", "mean:2", "mean:4"]
     assert Encoder(tiny.model, layer=3).fingerprint == tiny.fingerprint
     with pytest.raises(FingerprintMismatch, match="layer: the index has '-1', you asked for '-2'"):
         tiny.fingerprint.require_equal(Encoder(tiny.model, layer=-2).fingerprint)
@@ -117,7 +121,7 @@ def save_dense(folder: Path, activation: str) -> Path:
 
 
 @pytest.mark.parametrize("activation", ["Identity", "Tanh"])
-def test_dense_modules(tmp_path: Path, activation: str) -> None:
+def test_dense_modules_equal_sentence_transformers(tmp_path: Path, activation: str) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = save_dense(tmp_path, activation)
@@ -135,7 +139,7 @@ def test_dense_modules(tmp_path: Path, activation: str) -> None:
         assert why.steps > 0  # by integrated gradients; see tests/explaining/test_gradients.py
 
 
-def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path) -> None:
+def test_an_activation_that_sentence_transformers_does_not_trust_is_refused(tmp_path: Path) -> None:
     folder = save_dense(tmp_path, "Identity")
     (config,) = folder.glob("*_Dense/config.json")
     config.write_text(
@@ -148,13 +152,13 @@ def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path)
         Encoder(str(folder))
 
 
-def save_only_torch(folder: Path, which: str) -> Path:
+def save_only_torch(folder: Path, feature: str) -> Path:
     """A model with something that only sentence-transformers can do, saved by itself."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling
 
-    if which == "a Dense module with GELU":
+    if feature == "a Dense module with GELU":
         return save_dense(folder, "GELU")
     base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
     torch.manual_seed(1)
@@ -166,13 +170,13 @@ def save_only_torch(folder: Path, which: str) -> Path:
             Dense(32, 32, module_input_name="token_embeddings"),
             pooling,
         ],
-    }[which]
+    }[feature]
     SentenceTransformer(modules=[base[0], *modules]).save(str(folder / "model"))
     return folder / "model"
 
 
 @pytest.mark.parametrize(
-    "which",
+    "feature",
     [
         "the pooling cls+mean",
         "a module LayerNorm",
@@ -180,21 +184,23 @@ def save_only_torch(folder: Path, which: str) -> Path:
         "a Dense module for token vectors, a module Pooling",
     ],
 )
-def test_what_only_sentence_transformers_can_do_runs_in_pytorch(tmp_path: Path, which: str) -> None:
+def test_features_that_only_sentence_transformers_has_run_in_pytorch(
+    tmp_path: Path, feature: str
+) -> None:
     from sentence_transformers import SentenceTransformer
 
-    folder = save_only_torch(tmp_path, which)
+    folder = save_only_torch(tmp_path, feature)
     encoder = Encoder(str(folder))
     reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
     assert encoder.dimension == reference.shape[1]
-    assert encoder.notes == (f"PyTorch encodes instead of OpenVINO: {which}",)
+    assert encoder.notes == (f"PyTorch encodes instead of OpenVINO: {feature}",)
     again = Encoder.of(encoder.fingerprint)
     np.testing.assert_allclose(again.encode(TEXTS), reference, atol=1e-5)
     why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
     assert why.steps > 0
     assert abs(why.residual) < 0.02
-    with pytest.raises(InputError, match=f"has {re.escape(which)}, so its pooling cannot be changed"):
+    with pytest.raises(InputError, match=f"has {re.escape(feature)}, so its pooling cannot be changed"):
         Encoder(str(folder), pooling="max")
     with pytest.raises(ModelError, match="OpenVINO cannot run"):
         Encoder(str(folder), engine="openvino").encode(TEXTS)
@@ -220,7 +226,7 @@ def test_a_model_made_for_dot_products_says_so(tmp_path: Path) -> None:
     assert "seewhy uses cosine" in Encoder(str(folder)).notes[0]
 
 
-def test_what_the_configuration_says_is_kept_as_sentence_transformers_says_it(tmp_path: Path) -> None:
+def test_settings_of_the_configuration_work_as_in_sentence_transformers(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = save_tiny_bert(tmp_path / "model")
@@ -245,8 +251,8 @@ def test_what_the_configuration_says_is_kept_as_sentence_transformers_says_it(tm
     )
 
 
-def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
-    """As old ones have it; the converted model needs nothing of transformers all the same."""
+def test_a_model_with_only_a_vocabulary_equals_sentence_transformers(tmp_path: Path) -> None:
+    """Older models have no tokenizer.json; their converted models need nothing of transformers either."""
     from sentence_transformers import SentenceTransformer
 
     folder = save_tiny_bert(tmp_path / "model")
@@ -263,9 +269,11 @@ def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
     np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
-def test_a_copy_encodes_as_the_original_does(tiny: Encoder, copied: Callable[[Encoder], Encoder]) -> None:
+@pytest.mark.parametrize("copy_of", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
+def test_a_copy_encodes_as_the_original_does(
+    tiny: Encoder, copy_of: Callable[[Encoder], Encoder]
+) -> None:
     encoder = Encoder(tiny.model, layer="mean:2", dim=8, max_tokens=17, pooling="max", batch_tokens=64)
-    again = copied(encoder)
+    again = copy_of(encoder)
     assert (again.fingerprint, vars(again)["_batch_tokens"]) == (encoder.fingerprint, 64)
     np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))

@@ -42,7 +42,7 @@ def test_real_model_equals_sentence_transformers(real: Encoder) -> None:
     np.testing.assert_allclose(real.encode(texts), reference(real.files.folder, texts), atol=1e-5)
 
 
-def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_asked(
+def test_a_text_that_is_too_long_is_refused_unless_truncate_is_set(
     real: Encoder,
 ) -> None:
     texts = ["short", "long words " * 300]
@@ -55,11 +55,11 @@ def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_
     )
 
 
-@pytest.mark.parametrize("which", ["tiny", "real"])
-def test_pooler_is_tanh_of_a_linear_layer_over_cls(which: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("fixture", ["tiny", "real"])
+def test_pooler_is_tanh_of_a_linear_layer_over_cls(fixture: str, request: pytest.FixtureRequest) -> None:
     from safetensors.numpy import load_file
 
-    encoder: Encoder = request.getfixturevalue(which)
+    encoder: Encoder = request.getfixturevalue(fixture)
     weights = load_file(encoder.files.folder / "model.safetensors")
     by_hand = []
     for text in TEXTS:
@@ -87,7 +87,7 @@ def test_padding_and_companions_change_nothing(tiny_model: Path, pooling: str) -
     np.testing.assert_allclose(small.encode(TEXTS), alone, atol=1e-6)
 
 
-def test_unknown_pooling_and_limit(tiny_model: Path) -> None:
+def test_an_unknown_pooling_or_limit_is_refused(tiny_model: Path) -> None:
     with pytest.raises(InputError, match=r"unknown pooling 'avg'. Choose one of: mean, cls"):
         Encoder(str(tiny_model), pooling="avg")
     with pytest.raises(InputError, match="choose from 3 to 64"):

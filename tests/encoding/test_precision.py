@@ -1,4 +1,4 @@
-"""Lower precision: chosen, recorded, inherited, and how far it is off."""
+"""Lower precision: its choice, record and inheritance, and its distance from fp32."""
 
 from pathlib import Path
 from typing import Any
@@ -24,24 +24,25 @@ def lower(model: str, precision: str, **options: Any) -> Encoder:
     return Encoder(model, precision=precision, device="cpu", offline=True, **options)
 
 
-def off(one: np.ndarray, two: np.ndarray) -> float:
+def largest_loss(first: np.ndarray, second: np.ndarray) -> float:
     """The largest 1 - cosine of rows."""
-    return float((1 - (one.astype(np.float64) * two).sum(axis=1)).max())
+    return float((1 - (first.astype(np.float64) * second).sum(axis=1)).max())
 
 
 @pytest.mark.parametrize(("engine", "precision"), ENGINES)
 @pytest.mark.parametrize("pooling", ["mean", "pooler"])
-def test_lower_precision_is_near_and_not_equal(
+def test_embeddings_of_lower_precision_are_near_fp32_and_not_equal(
     tiny: Encoder, engine: str, precision: str, pooling: str
 ) -> None:
     expected = Encoder(tiny.model, pooling=pooling).encode(TEXTS)
     encoder = lower(tiny.model, precision, engine=engine, pooling=pooling)
-    found = encoder.encode(TEXTS)
-    assert (found.dtype, encoder.engine.name) == (np.dtype("float32"), engine)
-    assert 1e-9 < off(found, expected) < LOSS[precision]
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)  # normalised in float32
+    embeddings = encoder.encode(TEXTS)
+    assert (embeddings.dtype, encoder.engine.name) == (np.dtype("float32"), engine)
+    assert 1e-9 < largest_loss(embeddings, expected) < LOSS[precision]
+    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)  # normalised in float32
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
-    assert off(found, alone) < LOSS[precision]  # padding and company change it by rounding only
+    # Padding and company change it by rounding only.
+    assert largest_loss(embeddings, alone) < LOSS[precision]
 
 
 def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
@@ -52,7 +53,7 @@ def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
     np.testing.assert_allclose(vectors.embedding, mean / np.linalg.norm(mean), atol=1e-6)
 
 
-def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> None:
+def test_an_unknown_precision_and_one_that_the_engine_lacks_are_refused(tiny: Encoder) -> None:
     with pytest.raises(InputError, match="unknown precision 'int8'. Choose one of: fp32, bf16, fp16"):
         Encoder(tiny.model, precision="int8")
     with pytest.raises(
@@ -61,7 +62,9 @@ def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> No
         Encoder(tiny.model, engine="openvino", precision="fp16")
 
 
-def test_a_processor_without_units_for_it(tiny: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_processor_without_bf16_encodes_in_torch(
+    tiny: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("search.encoding.engines.computes_in", lambda precision: False)
     monkeypatch.setattr("search.encoding.engines._may_have_gpu", lambda: False)
     encoder = Encoder(tiny.model, precision="bf16")
@@ -72,31 +75,31 @@ def test_a_processor_without_units_for_it(tiny: Encoder, monkeypatch: pytest.Mon
     assert encoder.remarks == (
         "PyTorch encodes instead of OpenVINO: this processor does not support bf16",
     )
-    asked = Encoder(tiny.model, precision="bf16", engine="openvino")
+    openvino_encoder = Encoder(tiny.model, precision="bf16", engine="openvino")
     with pytest.raises(ModelError, match="this processor does not support bf16.*choose 'torch'"):
-        asked.encode(TEXTS)
+        openvino_encoder.encode(TEXTS)
 
 
-def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
+def test_precision_is_part_of_the_fingerprint(tiny: Encoder) -> None:
     encoder = lower(tiny.model, "bf16")
-    mine = encoder.fingerprint
+    fingerprint = encoder.fingerprint
     assert encoder.engine.name == BF16_HERE
-    assert (tiny.fingerprint.precision, mine.precision) == ("fp32", "bf16")
+    assert (tiny.fingerprint.precision, fingerprint.precision) == ("fp32", "bf16")
     with pytest.raises(
         FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"
     ):
-        tiny.fingerprint.require_equal(mine)
+        tiny.fingerprint.require_equal(fingerprint)
     tiny.encode(TEXTS)  # its model is in the cache, which lacks the weights that PyTorch needs
-    again = Encoder.of(mine)
+    again = Encoder.of(fingerprint)
     assert (again.precision, again.engine.name) == ("bf16", BF16_HERE)
-    assert off(again.encode(TEXTS), tiny.encode(TEXTS)) < LOSS["bf16"]
+    assert largest_loss(again.encode(TEXTS), tiny.encode(TEXTS)) < LOSS["bf16"]
     with pytest.raises(FingerprintMismatch, match="precision"):
-        Encoder.of(mine, precision="fp32")
+        Encoder.of(fingerprint, precision="fp32")
 
 
 def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
-    made = Index.build(notes, model=tiny.model, precision="bf16")
-    assert ", bf16" in made.status().engine
+    first = Index.build(notes, model=tiny.model, precision="bf16")
+    assert ", bf16" in first.status().engine
     index = Index.open(notes)
     assert index.status().fingerprint["precision"] == "bf16"
     (hit,) = index.query("find the key", k=1)
@@ -116,6 +119,6 @@ def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
 
 def test_a_fingerprint_of_an_older_version_loads(tiny: Encoder) -> None:
     old = {k: v for k, v in vars(tiny.fingerprint).items() if k not in ("precision", "revision", "layer")}
-    made = Fingerprint(**old)
-    assert (made.precision, made.revision) == ("fp32", "")
-    made.require_equal(tiny.fingerprint)
+    fingerprint = Fingerprint(**old)
+    assert (fingerprint.precision, fingerprint.revision) == ("fp32", "")
+    fingerprint.require_equal(tiny.fingerprint)

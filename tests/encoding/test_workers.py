@@ -1,4 +1,4 @@
-"""Workers: the same index as without, whoever dies meanwhile; and what ends them all."""
+"""Workers: the same index as without them, even if some die; and the end of them all."""
 
 import multiprocessing
 import random
@@ -38,54 +38,57 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def two_at_work(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when two workers have started."""
-    started, both, start = [], threading.Event(), Workers._started
+    running, both, start = [], threading.Event(), Workers._started
 
-    def counted(self: Workers) -> workers.Worker:
-        started.append(start(self))
-        if len(started) == 2:
+    def count(self: Workers) -> workers.Worker:
+        running.append(start(self))
+        if len(running) == 2:
             both.set()
-        return started[-1]
+        return running[-1]
 
-    monkeypatch.setattr(Workers, "_started", counted)
+    monkeypatch.setattr(Workers, "_started", count)
     return both
 
 
 def assert_alike(first: Path, second: Path) -> None:
-    """Two indexes hold the same passages in the same order, with the same embeddings but for rounding."""
-    mine, theirs = content(first), content(second)
-    assert [row[:-1] for row in mine] == [row[:-1] for row in theirs]
-    for ours, fresh in zip(mine, theirs, strict=True):
+    """Assert that two indexes hold the same passages in order, with the same embeddings but for rounding."""
+    first_rows, second_rows = content(first), content(second)
+    assert [row[:-1] for row in first_rows] == [row[:-1] for row in second_rows]
+    for row, other in zip(first_rows, second_rows, strict=True):
         np.testing.assert_allclose(
-            np.frombuffer(ours[-1], "<f4"), np.frombuffer(fresh[-1], "<f4"), atol=1e-6
+            np.frombuffer(row[-1], "<f4"), np.frombuffer(other[-1], "<f4"), atol=1e-6
         )
 
 
-def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
+def test_workers_build_the_same_index_even_if_they_are_killed(
     many: Path, tiny_model: Path, tmp_path: Path, small_batches: None, two_at_work: threading.Event
 ) -> None:
-    killed: list[int] = []
+    pids: list[int] = []
 
     def progress(state: Progress) -> None:
-        if state.passages and not killed and two_at_work.wait(60):
+        if state.passages and not pids and two_at_work.wait(60):
             for victim in multiprocessing.active_children():
-                killed.append(victim.pid or 0)
+                pids.append(victim.pid or 0)
                 victim.kill()
 
     alone = Index.build(many, model=str(tiny_model), index=str(tmp_path / "alone"))
-    helped = Index.build(
-        many, model=str(tiny_model), index=str(tmp_path / "helped"), workers=2, progress=progress
+    parallel = Index.build(
+        many, model=str(tiny_model), index=str(tmp_path / "parallel"), workers=2, progress=progress
     )
-    assert_alike(alone.path, helped.path)
-    assert alone.report and helped.report and killed
-    assert helped.report.passages == alone.report.passages
-    assert (helped.report.encoded, helped.report.reused) == (alone.report.encoded, alone.report.reused)
-    assert "their batches were encoded again" in " ".join(helped.report.notes)
+    assert_alike(alone.path, parallel.path)
+    assert alone.report and parallel.report and pids
+    assert parallel.report.passages == alone.report.passages
+    assert (parallel.report.encoded, parallel.report.reused) == (
+        alone.report.encoded,
+        alone.report.reused,
+    )
+    assert "their batches were encoded again" in " ".join(parallel.report.notes)
     assert multiprocessing.active_children() == []
-    first, second = alone.query("search the door"), helped.query("search the door")
+    first, second = alone.query("search the door"), parallel.query("search the door")
     assert [(hit.passage_id, hit.path) for hit in first] == [(hit.passage_id, hit.path) for hit in second]
 
     (many / "60.txt").write_text("A key.", encoding="utf-8")
-    report = helped.update(workers="1")
+    report = parallel.update(workers="1")
     assert (report.added, report.encoded, report.notes) == (1, 1, ())
 
 
@@ -114,14 +117,14 @@ def test_a_text_that_kills_two_workers_is_named(tiny: Encoder) -> None:
     assert "workers died 2 times" in pool.notes[0]
 
 
-def test_a_batch_that_is_too_much_for_workers_is_taken_apart(tiny: Encoder) -> None:
+def test_a_batch_that_is_too_large_for_workers_is_divided(tiny: Encoder) -> None:
     pool = Workers(2, lambda: LocalWorker(tiny, lambda texts: len(texts) > 2))
     texts = ["key", "door", "lock", "water", "people"]
     np.testing.assert_allclose(pool.submit(texts).result(20), tiny.encode(texts), atol=1e-6)
     pool.close()
 
 
-def test_an_index_names_the_document_of_such_a_text(
+def test_an_index_names_the_document_of_a_text_that_kills_workers(
     notes: Path, tiny_model: Path, tiny: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = LocalWorker(
@@ -132,7 +135,7 @@ def test_an_index_names_the_document_of_such_a_text(
         Index.build(notes, model=str(tiny_model), workers=2)
 
 
-def test_no_worker_can_be_started(tiny: Encoder) -> None:
+def test_workers_that_cannot_start_are_an_error(tiny: Encoder) -> None:
     pool = Workers(2, lambda: LocalWorker(tiny, lambda _: True))
     for _ in range(2):
         with pytest.raises(ModelError, match="cannot start a worker: out of memory.*__main__"):
@@ -140,13 +143,13 @@ def test_no_worker_can_be_started(tiny: Encoder) -> None:
     pool.close()
 
 
-def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
+def test_a_worker_with_other_arithmetic_is_refused(tiny: Encoder) -> None:
     probe = workers._probed(tiny)
-    for off in (1e-5, 1e-3):
+    for difference in (1e-5, 1e-3):
         worker = workers.ProcessWorker(
-            RemoteEncoder(tiny.fingerprint, "auto", probe + np.float32(off)), 1
+            RemoteEncoder(tiny.fingerprint, "auto", probe + np.float32(difference)), 1
         )
-        if off == 1e-3:
+        if difference == 1e-3:
             with pytest.raises(
                 ModelError, match="process .* embeddings differ from this machine.* by 1.0e-03"
             ):
@@ -157,12 +160,12 @@ def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
 
 
 @pytest.mark.parametrize("bad", [0, True, "two", "9" * 5000], ids=lambda bad: repr(bad)[:9])
-def test_bad_numbers_of_workers(notes: Path, bad: int | str) -> None:
+def test_a_bad_number_of_workers_is_refused(notes: Path, bad: int | str) -> None:
     with pytest.raises(InputError, match="workers is .* number of processes"):
         Index.build(notes, workers=bad)
 
 
-def test_ray_is_an_extra(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_needs_its_extra(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.encoding.workers.importlib.util.find_spec", lambda _: None)
     with pytest.raises(OptionalDependency, match=r"--workers ray needs .* pip install 'seewhy\[ray\]'"):
         Index.build(notes, model=str(tiny_model), workers="ray")
@@ -177,7 +180,7 @@ interrupt = lambda state: state.passages and signal.raise_signal(signal.SIGINT)
 try:
     search.Index.build({str(many)!r}, model={str(tiny_model)!r}, workers=2, progress=interrupt)
 except KeyboardInterrupt:
-    print(multiprocessing.active_children(), [each.name for each in threading.enumerate()])
+    print(multiprocessing.active_children(), [thread.name for thread in threading.enumerate()])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "[] ['MainThread']\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stdout == "[] ['MainThread']\n", process.stderr

@@ -32,13 +32,13 @@ def cluster(shared_cache: Path) -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 1, "include_dashboard": False, "_system_config": HEALTH}
-        made = Cluster(initialize_head=True, head_node_args=head)
-        patch.setenv("RAY_ADDRESS", made.address)
-        yield made
-        made.shutdown()
+        ray_cluster = Cluster(initialize_head=True, head_node_args=head)
+        patch.setenv("RAY_ADDRESS", ray_cluster.address)
+        yield ray_cluster
+        ray_cluster.shutdown()
 
 
-def test_a_node_is_killed_and_replaced(
+def test_the_index_is_the_same_if_a_node_is_killed_and_replaced(
     cluster: Any,
     many: Path,
     tiny_model: Path,
@@ -47,20 +47,20 @@ def test_a_node_is_killed_and_replaced(
     capfd: Any,
     two_at_work: threading.Event,
 ) -> None:
-    lost = cluster.add_node(num_cpus=1)
+    node = cluster.add_node(num_cpus=1)
     nodes: list[Any] = []
 
     def progress(state: Progress) -> None:
         if state.passages and not nodes and two_at_work.wait(60):
-            cluster.remove_node(lost, allow_graceful=False)
+            cluster.remove_node(node, allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=1))
 
     alone = Index.build(many, model=str(tiny_model), index=str(tmp_path / "alone"))
-    helped = Index.build(
-        many, model=str(tiny_model), index=str(tmp_path / "helped"), workers="ray", progress=progress
+    parallel = Index.build(
+        many, model=str(tiny_model), index=str(tmp_path / "parallel"), workers="ray", progress=progress
     )
-    assert_alike(alone.path, helped.path)
-    assert alone.report and helped.report and nodes
-    assert helped.report.passages == alone.report.passages == 60
-    assert "workers died" in " ".join(helped.report.notes)
+    assert_alike(alone.path, parallel.path)
+    assert alone.report and parallel.report and nodes
+    assert parallel.report.passages == alone.report.passages == 60
+    assert "workers died" in " ".join(parallel.report.notes)
     assert capfd.readouterr() == ("", "")

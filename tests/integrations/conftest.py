@@ -1,4 +1,4 @@
-"""For all adaptors: frameworks send nothing, and reach nothing."""
+"""No network for any adaptor: frameworks send nothing, and reach nothing."""
 
 import os
 from collections.abc import Iterator

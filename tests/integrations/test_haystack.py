@@ -21,16 +21,16 @@ def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     pipeline = Pipeline()
     pipeline.add_component("retriever", SeewhyTextRetriever(index, top_k=2, options={"mode": "dense"}))
     pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=["search"])
-    found = pipeline.run({"retriever": {"query": "key"}})
+    output = pipeline.run({"retriever": {"query": "key"}})
     hits = index.query("key", 2, mode="dense")
-    for document, hit in zip(found["retriever"]["documents"], hits, strict=True):
+    for document, hit in zip(output["retriever"]["documents"], hits, strict=True):
         assert (document.id, document.content, document.score) == (
             f"{index.path.name}/p{hit.passage_id}", hit.text, hit.score,
         )  # fmt: skip
         assert Document.from_dict(document.to_dict()) == document
 
 
-def test_figures_of_the_query_come_where_they_are_asked_for(index: Index) -> None:
+def test_figures_of_the_query_come_only_on_request(index: Index) -> None:
     from haystack.core.serialization import component_from_dict, component_to_dict
 
     from search.integrations.haystack import SeewhyTextRetriever
@@ -43,7 +43,7 @@ def test_figures_of_the_query_come_where_they_are_asked_for(index: Index) -> Non
     assert not set(OF_QUERY) & set(document.meta) and document.meta["heading"]
 
 
-def test_several_indexes_are_asked_as_one_and_written_by_their_names(index: Index) -> None:
+def test_several_indexes_are_queried_as_one_and_serialized_by_name(index: Index) -> None:
     from haystack.core.serialization import component_from_dict, component_to_dict
 
     from search.integrations.haystack import SeewhyTextRetriever
@@ -55,11 +55,11 @@ def test_several_indexes_are_asked_as_one_and_written_by_their_names(index: Inde
     assert {"documents": [document]} == retriever.run("key")
 
 
-def test_a_component_of_haystack_that_takes_a_retriever_takes_it_with_a_filter(index: Index) -> None:
+def test_the_retriever_works_with_a_filter_in_a_component_of_haystack(index: Index) -> None:
     from haystack.components.retrievers import MultiQueryTextRetriever
 
     from search.integrations.haystack import SeewhyTextRetriever
 
     several = MultiQueryTextRetriever(retriever=SeewhyTextRetriever(index))
-    found = several.run(["key", "door"], {"top_k": 1, "where": "name=keys.md"})["documents"]
-    assert {document.meta["document"] for document in found} == {"keys.md"}
+    documents = several.run(["key", "door"], {"top_k": 1, "where": "name=keys.md"})["documents"]
+    assert {document.meta["document"] for document in documents} == {"keys.md"}

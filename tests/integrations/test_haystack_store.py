@@ -37,6 +37,6 @@ def test_a_store_has_a_retriever_and_is_saved_by_name(tiny: Encoder, tmp_path: P
     first, second = retriever.run("key")["documents"]
     assert (first.content, first.meta) == (texts[0], {"n": 0}) and first.score > second.score
     above = {"field": "meta.n", "operator": ">", "value": 1}
-    assert [each.content for each in retriever.run("key", above)["documents"]] == [texts[2]]
+    assert [document.content for document in retriever.run("key", above)["documents"]] == [texts[2]]
     again = SeewhyDocumentStore.from_dict(store.to_dict())
     assert again.filter_documents(above)[0].content == texts[2]

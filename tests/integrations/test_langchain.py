@@ -1,4 +1,4 @@
-"""LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
+"""LangChain's own tests of retrievers, embeddings and stores, and tests beyond these."""
 
 import copy
 import json
@@ -26,13 +26,13 @@ def index(notes: Path, tiny: Encoder) -> Index:
     return Index.build(notes, model=tiny.model, include=["*.md", "*.csv"])
 
 
-class OfSeewhy:
+class WithIndex:
     @pytest.fixture(autouse=True)
-    def _given(self, index: Index, tiny: Encoder) -> None:
+    def _attributes(self, index: Index, tiny: Encoder) -> None:
         self.index, self.tiny = index, tiny
 
 
-class TestRetriever(OfSeewhy, RetrieversIntegrationTests):
+class TestRetriever(WithIndex, RetrieversIntegrationTests):
     @property
     def retriever_constructor(self) -> type[SeewhyRetriever]:
         return SeewhyRetriever
@@ -46,7 +46,7 @@ class TestRetriever(OfSeewhy, RetrieversIntegrationTests):
         return "how do I rotate the key?"
 
 
-class TestEmbeddings(OfSeewhy, EmbeddingsIntegrationTests):
+class TestEmbeddings(WithIndex, EmbeddingsIntegrationTests):
     @property
     def embeddings_class(self) -> type[SeewhyEmbeddings]:
         return SeewhyEmbeddings
@@ -63,27 +63,27 @@ class TestVectorStore(VectorStoreIntegrationTests):
 
 
 def test_a_store_searches_filters_and_opens_again(tiny: Encoder, tmp_path: Path) -> None:
-    place, of_model = tmp_path / "store", SeewhyEmbeddings(tiny)
+    place, embeddings = tmp_path / "store", SeewhyEmbeddings(tiny)
     texts = ["turn the key", "the water is cold", "people call a number " * 40]
     metadatas = [{"n": i, "tags": ["a", {"b": None}]} for i in range(3)]
-    store = SeewhyVectorStore.from_texts(texts, of_model, metadatas, ids=list("xyz"), index=place)
+    store = SeewhyVectorStore.from_texts(texts, embeddings, metadatas, ids=list("xyz"), index=place)
     ((best, score),) = store.similarity_search_with_score("key", k=1)
     assert (best.id, best.page_content, best.metadata) == ("x", texts[0], metadatas[0])
     assert score == store.store.index.query("key")[0].score
-    assert [each.id for each in store.similarity_search("key", filter={"n": 1})] == ["y"]
-    assert store.similarity_search("key", filter=lambda each: each.metadata["n"] > 5) == []
-    assert [each.id for each in store.similarity_search("key", where="n=2")] == ["z"]
-    vector = of_model.embed_documents(["the water is cold"])[0]
+    assert [document.id for document in store.similarity_search("key", filter={"n": 1})] == ["y"]
+    assert store.similarity_search("key", filter=lambda document: document.metadata["n"] > 5) == []
+    assert [document.id for document in store.similarity_search("key", where="n=2")] == ["z"]
+    vector = embeddings.embed_documents(["the water is cold"])[0]
     assert store.similarity_search_by_vector(vector, k=1)[0].id == "y"
     assert len(store.max_marginal_relevance_search("key", k=3)) == 3
     assert store.as_retriever(search_kwargs={"k": 1}).invoke("key")[0].id == "x"
-    again = SeewhyVectorStore(of_model, index=place)
-    assert [each.page_content for each in again.get_by_ids(["z", "?"])] == [texts[2]]
-    other = SeewhyVectorStore.from_texts(["another"], of_model, ids=["x"])
+    again = SeewhyVectorStore(embeddings, index=place)
+    assert [document.page_content for document in again.get_by_ids(["z", "?"])] == [texts[2]]
+    other = SeewhyVectorStore.from_texts(["another"], embeddings, ids=["x"])
     assert other.get_by_ids(["x"]) != again.get_by_ids(["x"])
 
 
-class TestEmbeddingsOffline(OfSeewhy, EmbeddingsUnitTests):
+class TestEmbeddingsOffline(WithIndex, EmbeddingsUnitTests):
     embeddings_class = TestEmbeddings.embeddings_class
     embedding_model_params = TestEmbeddings.embedding_model_params
 
@@ -93,48 +93,50 @@ QUERY = "rotate the key"
 
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     hits = index.query(QUERY, 3)
-    found = SeewhyRetriever(index=index, k=3, figures=True).invoke(QUERY)
-    assert [document.id for document in found] == [f"{index.path.name}/p{hit.passage_id}" for hit in hits]
-    for document, hit in zip(found, hits, strict=True):
-        said = json.loads(json.dumps(document.metadata))
+    documents = SeewhyRetriever(index=index, k=3, figures=True).invoke(QUERY)
+    assert [document.id for document in documents] == [
+        f"{index.path.name}/p{hit.passage_id}" for hit in hits
+    ]
+    for document, hit in zip(documents, hits, strict=True):
+        metadata = json.loads(json.dumps(document.metadata))
         assert document.page_content == hit.text
-        assert (said["path"], said["line_start"], said["heading"]) == (
+        assert (metadata["path"], metadata["line_start"], metadata["heading"]) == (
             hit.path,
             hit.line_start,
             hit.heading,
         )
-        assert said["score"] == hit.score
-        assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
+        assert metadata["score"] == hit.score
+        assert sum(metadata["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
 
 
 def test_a_passage_is_the_same_document_for_every_query(index: Index) -> None:
-    """As in the union of `MultiQueryRetriever`, which compares whole documents."""
+    """`MultiQueryRetriever` compares whole documents when it unites them."""
     retriever = SeewhyRetriever(index=index, k=100)
     first, second = retriever.invoke(QUERY), retriever.invoke("a long time on the water", mode="lexical")
     by_id = {document.id: document for document in first}
     assert second and all(by_id[document.id] == document for document in second)
 
 
-def test_a_copy_is_opened_anew(index: Index) -> None:
+def test_a_copy_opens_its_index_again(index: Index) -> None:
     retriever = SeewhyRetriever(index=index, k=3)
     several = SeewhyRetriever(index=[str(index.path)], k=3)
-    for one in (retriever, several):
-        for copied in (pickle.loads(pickle.dumps(one)), one.model_copy(deep=True)):
-            assert copied.index is not one.index
-            assert copied.invoke(QUERY) == one.invoke(QUERY)
+    for original in (retriever, several):
+        for duplicate in (pickle.loads(pickle.dumps(original)), original.model_copy(deep=True)):
+            assert duplicate.index is not original.index
+            assert duplicate.invoke(QUERY) == original.invoke(QUERY)
 
 
 async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -> None:
     retriever = SeewhyRetriever(index=index, options={"where": "kind=csv"})
     assert {document.metadata["title"] for document in retriever.invoke(QUERY)} == {"first", "second"}
     (explained,) = await retriever.ainvoke(QUERY, k=1, where="kind=markdown", explain=True)
-    said = json.loads(json.dumps(explained.metadata))
-    added = sum(share["contribution"] for share in said["shares"]) + said["residual"]
-    assert (said["kind"], added) == ("markdown", pytest.approx(said["score"], abs=1e-6))
+    metadata = json.loads(json.dumps(explained.metadata))
+    total = sum(share["contribution"] for share in metadata["shares"]) + metadata["residual"]
+    assert (metadata["kind"], total) == ("markdown", pytest.approx(metadata["score"], abs=1e-6))
 
 
 @pytest.mark.parametrize(
-    ("options", "of"),
+    ("options", "parts"),
     [
         ({"weight": 0.3}, ["meaning", "words"]),
         ({"mode": "dense"}, ["meaning"]),
@@ -143,16 +145,18 @@ async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -
     ],
     ids=str,
 )
-def test_addends_sum_to_the_score_however_that_is_made(
-    index: Index, options: dict[str, Any], of: list[str]
+def test_addends_sum_to_the_score_in_every_mode(
+    index: Index, options: dict[str, Any], parts: list[str]
 ) -> None:
     for document in SeewhyRetriever(index=index, figures=True).invoke(QUERY, **options):
         addends = document.metadata["addends"]
-        assert list(addends) == of
+        assert list(addends) == parts
         assert sum(addends.values()) == pytest.approx(document.metadata["score"], abs=1e-6)
 
 
-def test_an_index_is_opened_by_its_folder_and_several_are_asked_as_one(index: Index, notes: Path) -> None:
+def test_an_index_is_opened_by_its_folder_and_several_are_queried_as_one(
+    index: Index, notes: Path
+) -> None:
     assert SeewhyRetriever(index=notes).invoke(QUERY) == SeewhyRetriever(index=index).invoke(QUERY)
     (document,) = SeewhyRetriever(index=Indexes([index]), k=1).invoke(QUERY)
     assert document.id == f"{document.metadata['index']}/p{document.metadata['passage_id']}"
@@ -168,15 +172,15 @@ def test_queries_and_documents_have_the_prompts_of_the_model(tmp_path: Path) -> 
     np.testing.assert_allclose(embeddings.embed_documents(["key"])[0], document, atol=1e-6)
 
 
-def test_what_is_too_long_is_cut_with_one_warning(tiny_model: Path) -> None:
+def test_long_texts_are_truncated_with_one_warning(tiny_model: Path) -> None:
     embeddings = SeewhyEmbeddings(str(tiny_model), max_tokens=17)
-    with pytest.warns(UserWarning, match="reads at most 17 tokens") as warned:
+    with pytest.warns(UserWarning, match="reads at most 17 tokens") as warnings:
         long = [embeddings.embed_query("key " * 100), *embeddings.embed_documents(["key", "key " * 100])]
-    assert len(warned) == 1
+    assert len(warnings) == 1
     np.testing.assert_allclose(long[0], embeddings.embed_query("key " * 15), atol=1e-6)
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_embeddings_can_be_copied(tiny: Encoder, copied: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_embeddings_can_be_copied(tiny: Encoder, copy_of: Callable[[Any], Any]) -> None:
     embeddings = SeewhyEmbeddings(tiny)
-    assert copied(embeddings).embed_query("key") == embeddings.embed_query("key")
+    assert copy_of(embeddings).embed_query("key") == embeddings.embed_query("key")

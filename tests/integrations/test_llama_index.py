@@ -36,7 +36,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
     return Index.build(notes, model=tiny.model, include=["*.md", "*.csv", "*.txt"])
 
 
-def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: Index) -> None:
+def test_nodes_have_their_place_and_the_addends_of_their_score(index: Index) -> None:
     retriever = SeewhyNodeRetriever(index, k=3, figures=True, where="kind=markdown")
     nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
     assert isinstance(retriever, BaseRetriever)
@@ -44,18 +44,18 @@ def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: In
     for node, hit in zip(nodes, hits, strict=True):
         text = index.document(hit.document_id).text
         assert node.text == text[node.node.start_char_idx : node.node.end_char_idx] == hit.text
-        said = node.metadata
-        assert (said["path"], said["line_start"], said["line_end"]) == (
+        metadata = node.metadata
+        assert (metadata["path"], metadata["line_start"], metadata["line_end"]) == (
             hit.path,
             hit.line_start,
             hit.line_end,
         )
-        assert said["heading"] == hit.heading
-        assert sum(said["addends"].values()) == pytest.approx(hit.score)
-        assert json.loads(json.dumps(said)) == said
+        assert metadata["heading"] == hit.heading
+        assert sum(metadata["addends"].values()) == pytest.approx(hit.score)
+        assert json.loads(json.dumps(metadata)) == metadata
         assert TextNode.from_dict(node.node.to_dict()) == node.node
-    shown = nodes[0].get_content(MetadataMode.LLM)
-    assert nodes[0].text in shown and "line_start" in shown and "addends" not in shown
+    prompt = nodes[0].get_content(MetadataMode.LLM)
+    assert nodes[0].text in prompt and "line_start" in prompt and "addends" not in prompt
     assert nodes[0].get_content(MetadataMode.EMBED) == nodes[0].text
 
 
@@ -70,7 +70,7 @@ def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index
     assert len(same) > 2 and all(before[text] == after[text] for text in same)
 
 
-def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) -> None:
+def test_passages_of_several_indexes_have_different_ids(notes: Path, tiny: Encoder) -> None:
     several = Indexes.open(
         [
             Index.build(notes, model=tiny.model, index=name, include=[name]).name
@@ -92,13 +92,13 @@ def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
     )
     (best,) = fusion.retrieve(QUESTION)
     ranks = [
-        [node.node_id for node in each.retrieve(QUESTION)].index(best.node_id)
-        for each in (dense, lexical)
+        [node.node_id for node in retriever.retrieve(QUESTION)].index(best.node_id)
+        for retriever in (dense, lexical)
     ]
     assert best.score == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
 
 
-def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
+def test_a_query_engine_and_asynchronous_calls_get_the_same_nodes(index: Index) -> None:
     retriever = SeewhyNodeRetriever(index, 2)
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     answer = engine.query(QUESTION)
@@ -119,9 +119,11 @@ def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
 def test_embeddings_are_those_of_the_encoder(tiny: Encoder) -> None:
     embedding = SeewhyEmbedding(tiny)
     texts = ["turn the lock", "time is long"]
-    wanted = tiny.encode(texts, role="document")
-    np.testing.assert_allclose(embedding.get_text_embedding_batch(texts), wanted, atol=1e-6)
-    np.testing.assert_allclose(asyncio.run(embedding.aget_text_embedding_batch(texts)), wanted, atol=1e-6)
+    expected = tiny.encode(texts, role="document")
+    np.testing.assert_allclose(embedding.get_text_embedding_batch(texts), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        asyncio.run(embedding.aget_text_embedding_batch(texts)), expected, atol=1e-6
+    )
     np.testing.assert_allclose(
         embedding.get_query_embedding(texts[0]), tiny.encode(texts[:1], role="query")[0], atol=1e-6
     )
@@ -144,7 +146,7 @@ def test_embeddings_can_be_pickled(tiny: Encoder) -> None:
     assert again.get_query_embedding("key") == embedding.get_query_embedding("key")
 
 
-def test_a_node_store_in_a_real_index(tiny: Encoder, tmp_path: Path) -> None:
+def test_a_node_store_searches_filters_deletes_and_opens_again(tiny: Encoder, tmp_path: Path) -> None:
     from llama_index.core import Document, MockEmbedding, StorageContext, VectorStoreIndex
     from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
     from llama_index.core.vector_stores.types import FilterCondition, VectorStoreQueryMode
@@ -161,28 +163,28 @@ def test_a_node_store_in_a_real_index(tiny: Encoder, tmp_path: Path) -> None:
     index = VectorStoreIndex.from_documents(documents, storage_context=context, embed_model=mock)
 
     def ask(**options: Any) -> list[str]:
-        found = index.as_retriever(**options).retrieve("key")
-        return [hit.node.ref_doc_id for hit in found]
+        nodes = index.as_retriever(**options).retrieve("key")
+        return [node.node.ref_doc_id for node in nodes]
 
     (best,) = index.as_retriever(similarity_top_k=1).retrieve("key")
     assert (best.text, best.metadata) == (documents[0].text, documents[0].metadata)
     assert best.score == store.client.query("key")[0].score
 
-    def of(*filters: tuple[str, Any, str], condition: str = "and") -> MetadataFilters:
-        each = [MetadataFilter(key=key, value=value, operator=op) for key, value, op in filters]
-        return MetadataFilters(filters=each, condition=FilterCondition(condition))
+    def filter_of(*filters: tuple[str, Any, str], condition: str = "and") -> MetadataFilters:
+        conditions = [MetadataFilter(key=key, value=value, operator=op) for key, value, op in filters]
+        return MetadataFilters(filters=conditions, condition=FilterCondition(condition))
 
-    assert ask(filters=of(("n", 1, "=="))) == ["d1"]
-    assert set(ask(filters=of(("n", 1, ">="), ("tags", "t2", "contains")))) == {"d2"}
-    assert set(ask(filters=of(("n", 0, "=="), ("n", [2], "in"), condition="or"))) == {"d0", "d2"}
-    assert ask(filters=of(("n", 9, "=="))) == []
+    assert ask(filters=filter_of(("n", 1, "=="))) == ["d1"]
+    assert set(ask(filters=filter_of(("n", 1, ">="), ("tags", "t2", "contains")))) == {"d2"}
+    assert set(ask(filters=filter_of(("n", 0, "=="), ("n", [2], "in"), condition="or"))) == {"d0", "d2"}
+    assert ask(filters=filter_of(("n", 9, "=="))) == []
     assert set(ask(doc_ids=["d1", "d2"])) == {"d1", "d2"}
     assert ask(vector_store_query_mode=VectorStoreQueryMode.TEXT_SEARCH) == ["d0"]
     assert len(ask(vector_store_query_mode=VectorStoreQueryMode.MMR)) == 2
     index.delete_ref_doc("d0")
     again = SeewhyNodeStore(tmp_path / "store")
     assert {node.ref_doc_id for node in again.get_nodes()} == {"d1", "d2"}
-    again.delete_nodes(filters=of(("n", 1, "==")))
+    again.delete_nodes(filters=filter_of(("n", 1, "==")))
     assert [node.get_content() for node in again.get_nodes()] == [documents[2].text]
     again.clear()
     assert again.get_nodes() == []

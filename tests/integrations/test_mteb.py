@@ -11,7 +11,7 @@ from search import Encoder, Index, InputError
 from tests.conftest import REPOSITORY, WORDS
 
 TEXTS = [" ".join(WORDS[(7 * i + 3 * j) % len(WORDS)] for j in range(12)) for i in range(20)]
-# Each text stands in two documents.
+# Each text is in two documents.
 DOCUMENTS = [{"id": f"d{i}", "title": f"page {i // 2}", "text": TEXTS[i // 2]} for i in range(40)]
 QUERIES = [{"id": f"q{i}", "text": " ".join(TEXTS[i].split()[2:5])} for i in range(10)]
 

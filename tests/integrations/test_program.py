@@ -6,5 +6,5 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 
-def test_the_program_runs(tiny_model: Path, own_home: Path) -> None:
+def test_a_typed_program_runs(tiny_model: Path, own_home: Path) -> None:
     runpy.run_path(str(REPOSITORY / "tests/integrations/typed.py"))["main"](str(tiny_model))

@@ -56,13 +56,13 @@ def report(stage: search.Progress) -> None:
     assert stage.stage
 
 
-def of_an_index(index: search.Index) -> list[str]:
-    stored = index.upsert(documents(), progress=report)
+def hits_of_an_index(index: search.Index) -> list[str]:
+    changes = index.upsert(documents(), progress=report)
     index.add([{"id": "T-5", "text": "The chair is broken.", "team": "office"}])
     removed: int = index.delete(["T-5"]).removed
     texts = [document.text for document in index.get(["T-1", "T-2"])]
     ids, embeddings = index.embeddings()
-    assert (stored.added, removed, len(texts)) == (4, 1, 2)
+    assert (changes.added, removed, len(texts)) == (4, 1, 2)
     assert embeddings.shape == (len(ids), 26)
 
     hits = index.query(QUERY, k=3, mode="hybrid", where="team=hardware", diversity=0.2)
@@ -80,13 +80,13 @@ def of_an_index(index: search.Index) -> list[str]:
     return [hit.document for hit in [*hits, *near, *many[1], *similar]]
 
 
-def of_two(first: search.Index, second: search.Index) -> list[str]:
+def indexes_of_hits(first: search.Index, second: search.Index) -> list[str]:
     """The names of the indexes that hits come from."""
     both = search.Indexes([first, second])
     return [hit.index for hit in both.query("paper", k=4)]
 
 
-def of_frameworks(model: str) -> list[str]:
+def ids_of_frameworks(model: str) -> list[str]:
     encoder = search.Encoder(model, offline=True)
     langchain = SeewhyVectorStore(SeewhyEmbeddings(encoder))
     langchain.add_documents([LangChainDocument("The key opens the door.", id="a")])
@@ -95,13 +95,13 @@ def of_frameworks(model: str) -> list[str]:
     haystack = SeewhyDocumentStore(model=encoder)
     haystack.write_documents([HaystackDocument(id="c", content="The sun is high.")])
     retriever = SeewhyStoreRetriever(haystack, top_k=1)
-    found = [document.id or "" for document in langchain.as_retriever().invoke("door")]
-    found += llama.query(VectorStoreQuery(query_str="water", similarity_top_k=1)).ids or []
-    return found + [document.id for document in retriever.run(query="sun")["documents"]]
+    ids = [document.id or "" for document in langchain.as_retriever().invoke("door")]
+    ids += llama.query(VectorStoreQuery(query_str="water", similarity_top_k=1)).ids or []
+    return ids + [document.id for document in retriever.run(query="sun")["documents"]]
 
 
-def misspelt(index: search.Index) -> None:
-    """What a type checker finds."""
+def misspelled_calls(index: search.Index) -> None:
+    """Calls that a type checker refuses."""
     index.query("key", mode="hybird")  # type: ignore[arg-type]
     index.query("key", kk=3)  # type: ignore[call-arg]
     search.Encoder(pooling="meen")  # type: ignore[arg-type]
@@ -112,7 +112,7 @@ def misspelt(index: search.Index) -> None:
 
 def main(model: str) -> None:
     with search.Index.create(encoder=letters) as index, search.Index.create(encoder=letters) as other:
-        assert of_an_index(index)[0] in ("T-2", "T-4")
+        assert hits_of_an_index(index)[0] in ("T-2", "T-4")
         other.upsert([{"id": "T-1", "text": "Paper is out."}])
-        assert len(set(of_two(index, other))) == 2
-    assert sorted(of_frameworks(model)) == ["a", "b", "c"]
+        assert len(set(indexes_of_hits(index, other))) == 2
+    assert sorted(ids_of_frameworks(model)) == ["a", "b", "c"]

@@ -8,7 +8,7 @@ from search.lab.serving import IdleProcess
 from search.serving.problems import Problem
 
 
-def test_looks_into_a_model_survive_the_end_of_their_process() -> None:
+def test_a_new_process_takes_over_when_the_inspector_ends() -> None:
     inspector = IdleProcess(60)
     first = inspector.run(os.getpid)
     with pytest.raises(Problem, match="Try again"):

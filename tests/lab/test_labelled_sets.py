@@ -30,49 +30,51 @@ def script() -> Any:
 
 def test_the_labelled_sets_are_whole() -> None:
     topics = read_examples(LAB / "topics.csv")
-    assert len({one.text for one in topics}) == 300 and len({one.label for one in topics}) == 6
+    assert len({item.text for item in topics}) == 300 and len({item.label for item in topics}) == 6
     sentences = read_conll(LAB / "entities.conll")
-    assert len(sentences) == 200 and {label[2:] for one in sentences for label in one.labels} == {
+    assert len(sentences) == 200 and {label[2:] for item in sentences for label in item.labels} == {
         "",
         "PER",
         "LOC",
         "ORG",
     }
     questions, paragraphs = read_questions(LAB / "questions.json")
-    answered = [one for one in questions if one.answers]
-    assert (len(questions), len(answered), len({one.id for one in questions})) == (250, 150, 250)
-    for one in answered:
-        text = paragraphs.entries[one.paragraph].text
-        assert text[one.starts[0] :].startswith(one.answers[0])
-    per_note = Counter(one.paragraph for one in questions if not one.answers)
+    answerable = [item for item in questions if item.answers]
+    assert (len(questions), len(answerable), len({item.id for item in questions})) == (250, 150, 250)
+    for item in answerable:
+        text = paragraphs.entries[item.paragraph].text
+        assert text[item.starts[0] :].startswith(item.answers[0])
+    per_note = Counter(item.paragraph for item in questions if not item.answers)
     assert set(per_note.values()) == {2} and per_note.keys() == paragraphs.entries.keys()
 
 
-def test_pairs_and_masks(script: Any) -> None:
+def test_pairs_and_masks_occur_in_their_shares(script: Any) -> None:
     from transformers import AutoTokenizer
 
     from search.encoding.models import DEFAULT_MODEL, find_model
 
     texts = script.documents()
-    assert len(texts) > 100 and all("```" not in one for sentences in texts for one in sentences)
+    assert len(texts) > 100 and all(
+        "```" not in sentence for sentences in texts for sentence in sentences
+    )
     pairs = script.pairs_of(texts, random.Random(0))
-    followed = {pair for sentences in texts for pair in pairwise(sentences)}
-    assert all((first, second) in followed for first, second, is_other in pairs if not is_other)
+    neighbours = {pair for sentences in texts for pair in pairwise(sentences)}
+    assert all((first, second) in neighbours for first, second, is_other in pairs if not is_other)
     assert 0.4 < sum(is_other for *_, is_other in pairs) / len(pairs) < 0.6
     tokenizer = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL, offline=True).folder)
     batch = next(script.batches(pairs[:16], tokenizer, random.Random(0)))
-    chosen = batch["labels"] != script.IGNORED
-    assert 0.08 < chosen.sum() / batch["attention_mask"].sum() < 0.22
-    assert (batch["input_ids"][chosen] == tokenizer.mask_token_id).float().mean() > 0.6
-    assert not (chosen & (batch["attention_mask"] == 0)).any()
+    targets = batch["labels"] != script.IGNORED
+    assert 0.08 < targets.sum() / batch["attention_mask"].sum() < 0.22
+    assert (batch["input_ids"][targets] == tokenizer.mask_token_id).float().mean() > 0.6
+    assert not (targets & (batch["attention_mask"] == 0)).any()
 
 
 def test_questions_of_other_notes_have_no_answer(script: Any) -> None:
     notes = script.notes()
-    own = {(one.question, one.text) for note in notes for one in note if one.answer}
+    own = {(row.question, row.text) for note in notes for row in note if row.answer}
     rows = script.strangers(notes, random.Random(0), 2)
     assert len(rows) == 2 * len(notes) == len(set(rows))
-    assert all(not one.answer and (one.question, one.text) not in own for one in rows)
+    assert all(not row.answer and (row.question, row.text) not in own for row in rows)
     assert rows == script.strangers(notes, random.Random(0), 2)
 
 
@@ -80,45 +82,43 @@ def test_answers_are_at_their_places_in_longer_texts(script: Any) -> None:
     notes = script.notes()
     longer = script.joined(notes, random.Random(0), 3)
     assert sum(map(len, longer)) == sum(map(len, notes)) == 250
-    assert [len({one.text for one in text}) for text in longer] == [1] * len(longer)
-    for one in (one for text in longer for one in text if one.answer):
-        assert one.text[one.start :].startswith(one.answer)
+    assert [len({row.text for row in text}) for text in longer] == [1] * len(longer)
+    for row in (row for text in longer for row in text if row.answer):
+        assert row.text[row.start :].startswith(row.answer)
 
 
 def test_targets_are_the_tokens_of_the_answer(script: Any) -> None:
-    """And [CLS] where there is none."""
+    """The target is [CLS] where there is no answer."""
     from transformers import AutoTokenizer
 
     from search.encoding.models import find_model
 
     tokenizer = AutoTokenizer.from_pretrained(find_model(offline=True).folder)
-    rows = [one for note in script.notes()[:4] for one in note]
+    rows = [row for note in script.notes()[:4] for row in note]
     batch = script.asked(rows, tokenizer)
-    for i, one in enumerate(rows):
+    for i, row in enumerate(rows):
         first, last = int(batch["start_positions"][i]), int(batch["end_positions"][i])
-        if one.answer:
-            found = tokenizer.decode(batch["input_ids"][i, first : last + 1])
-            assert found.replace(" ", "") == one.answer.lower().replace(" ", "")
+        if row.answer:
+            text = tokenizer.decode(batch["input_ids"][i, first : last + 1])
+            assert text.replace(" ", "") == row.answer.lower().replace(" ", "")
         else:
             assert (first, last) == (0, 0)
 
 
 @pytest.mark.parametrize("null", [-4.0, 4.0])
-def test_a_question_without_an_answer_is_right_if_there_is_none(
-    script: Any, tmp_path: Path, null: float
-) -> None:
+def test_no_answer_is_right_for_a_question_without_one(script: Any, tmp_path: Path, null: float) -> None:
     """The readers answer everything, and nothing; what is counted is stored with the head, for its answers."""
     reader = save_reader(tmp_path / "reader", null=null)
     text = "the key is in the door"
     rows = [script.Question("where is the door?", text), script.Question("where is the lock?", text)]
     rows.append(script.Question("where is the key?", text, "in the door", 11))
-    said = script.measured_answers(reader, rows)
+    output = script.measured_answers(reader, rows)
     right = 2 if null > 0 else 0
-    assert f"no answer for {right} of 2 others" in said and "of 1 questions with an answer" in said
-    stored = json.loads((reader / "training.json").read_text(encoding="utf-8"))["held_out"]["answer"]
-    assert stored["total"] == 3 and stored["right"] in ({2} if null > 0 else {0, 1})
+    assert f"no answer for {right} of 2 others" in output and "of 1 questions with an answer" in output
+    record = json.loads((reader / "training.json").read_text(encoding="utf-8"))["held_out"]["answer"]
+    assert record["total"] == 3 and record["right"] in ({2} if null > 0 else {0, 1})
     held_out = bert.answer("where is the key?", text, model=str(reader)).held_out
-    assert held_out and (held_out.right, held_out.total, held_out.unit) == (*stored.values(), "questions")
+    assert held_out and (held_out.right, held_out.total, held_out.unit) == (*record.values(), "questions")
 
 
 def test_both_figures_of_pretraining_are_stored(script: Any, tmp_path: Path) -> None:
@@ -131,9 +131,11 @@ def test_both_figures_of_pretraining_are_stored(script: Any, tmp_path: Path) -> 
         ["the key is in the door", "turn the key", "open it"],
         ["a red door", "it is open", "the lock"],
     ]
-    said = script.measured(model.eval(), tokenizer, texts, folder)
+    output = script.measured(model.eval(), tokenizer, texts, folder)
     filled = bert.fill("the [MASK]", model=str(folder)).held_out
     follows = bert.next_sentence("the key", "the door", model=str(folder)).held_out
     assert filled and follows
-    assert f"masked tokens {filled.right / filled.total:.3f}" in said and f"of {filled.total:,};" in said
-    assert f"next sentences {follows.right / 4:.3f} of 4 pairs" in said and follows.total == 4
+    assert (
+        f"masked tokens {filled.right / filled.total:.3f}" in output and f"of {filled.total:,};" in output
+    )
+    assert f"next sentences {follows.right / 4:.3f} of 4 pairs" in output and follows.total == 4

@@ -1,4 +1,4 @@
-"""Labels of an index: what is stored, found by filters, and labelled after an update."""
+"""Labels of an index: their storage, filters by them, and labels after an update."""
 
 from __future__ import annotations
 
@@ -30,36 +30,38 @@ def head(index: search.Index) -> LinearHead:
     return head_for(index.encoder)
 
 
-def stored(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
+def passages_of(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
     """Text and embedding of every passage."""
     ids = [hit.passage_id for hit in index.query("the", k=100)]
     with searcher_of(index).store.reading() as snapshot:
-        stored = snapshot.stored(ids)
+        records = snapshot.stored(ids)
         return {
-            id_: (stored[id_].text, vector)
+            id_: (records[id_].text, vector)
             for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
         }
 
 
 def test_a_head_reads_the_stored_embeddings(index: search.Index, head: LinearHead) -> None:
-    found = label_index(index.path, head=head)
-    passages = stored(index)
-    assert (found.passages, found.labelled, found.before) == (len(passages), len(passages), 0)
+    report = label_index(index.path, head=head)
+    passages = passages_of(index)
+    assert (report.passages, report.labelled, report.before) == (len(passages), len(passages), 0)
     expected = {id_: head.probabilities(vector[None])[0] for id_, (_, vector) in passages.items()}
     for hit in index.query("the", k=100):
         row = expected[hit.passage_id]
         assert hit.annotations["mood"] == MOODS[int(row.argmax())]
         assert hit.annotations["mood_score"] == pytest.approx(row.max(), abs=1e-6)
     for mood in MOODS:
-        mine = {id_ for id_, row in expected.items() if MOODS[int(row.argmax())] == mood}
-        assert found.counts[mood] == len(mine)
-        assert {hit.passage_id for hit in index.query("the", k=100, where=f"mood={mood}")} == mine
-        sure = {id_ for id_ in mine if expected[id_].max() >= 0.8}
+        ids = {id_ for id_, row in expected.items() if MOODS[int(row.argmax())] == mood}
+        assert report.counts[mood] == len(ids)
+        assert {hit.passage_id for hit in index.query("the", k=100, where=f"mood={mood}")} == ids
+        confident = {id_ for id_ in ids if expected[id_].max() >= 0.8}
         where = f"mood={mood} and mood_score>=0.8"
-        assert {hit.passage_id for hit in index.query("the", k=100, where=where)} == sure
+        assert {hit.passage_id for hit in index.query("the", k=100, where=where)} == confident
 
 
-def test_only_what_lacks_a_label_is_labelled(index: search.Index, head: LinearHead, notes: Path) -> None:
+def test_only_passages_without_a_label_are_labelled(
+    index: search.Index, head: LinearHead, notes: Path
+) -> None:
     before = label_index(index.path, head=head)
     (notes / "new.md").write_text("A new text about the water.\n", encoding="utf-8")
     index.update()
@@ -73,16 +75,16 @@ def test_labels_of_two_heads_are_not_mixed(index: search.Index, head: LinearHead
     other = LinearHead("mood", MOODS, -head.coefficients, head.intercepts, head.fingerprint, {})
     with pytest.raises(InputError, match="--replace"):
         label_index(index.path, head=other)
-    beside = label_index(index.path, head=other, name="second")
+    second = label_index(index.path, head=other, name="second")
     assert index.query("the", k=1)[0].annotations.keys() == {
         "mood",
         "mood_score",
         "second",
         "second_score",
     }
-    replaced = label_index(index.path, head=other, replace=True)
-    assert (replaced.labelled, replaced.before) == (first.passages, 0)
-    assert replaced.counts == beside.counts
+    third = label_index(index.path, head=other, replace=True)
+    assert (third.labelled, third.before) == (first.passages, 0)
+    assert third.counts == second.counts
     with pytest.raises(InputError, match="'path'"):
         label_index(index.path, head=head, name="path")
 
@@ -103,7 +105,7 @@ def test_a_checkpoint_reads_the_texts(index: search.Index, notes: Path, tmp_path
     index.update()
     folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
     label_index(index.path, model=str(folder), name="mood")
-    passages = stored(index)
+    passages = passages_of(index)
     expected = label([text for text, _ in passages.values()], model=str(folder)).texts
     by_id = dict(zip(passages, expected, strict=True))
     for hit in index.query("the", k=100):
@@ -111,17 +113,20 @@ def test_a_checkpoint_reads_the_texts(index: search.Index, notes: Path, tmp_path
         assert hit.annotations["mood_score"] == pytest.approx(by_id[hit.passage_id].score, abs=1e-5)
 
 
-def test_a_checkpoint_is_known_by_what_it_does(
+def test_a_checkpoint_is_identified_by_its_weights_classes_and_tokenizer(
     index: search.Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not by the name of its folder; and the same weights with other classes or another tokenizer are another."""
     monkeypatch.chdir(tmp_path)
     save_tiny_head(tmp_path / "here", "label", labels=MOODS)
     label_index(index.path, model="here")
-    (known,) = index.status().annotations
-    assert known.made_with["command"] == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
-    moved = shutil.copytree("here", "there")
-    assert label_index(index.path, model=str(moved)).labelled == 0
+    (annotation,) = index.status().annotations
+    assert (
+        annotation.made_with["command"]
+        == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
+    )
+    copy = shutil.copytree("here", "there")
+    assert label_index(index.path, model=str(copy)).labelled == 0
     renamed = shutil.copytree("here", "renamed")
     with_config(Path(renamed), id2label=dict(enumerate(reversed(MOODS))))
     spelled = shutil.copytree("here", "spelled")
@@ -139,7 +144,7 @@ def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: 
         f"label_index({str(index.path)!r}, head={str(tmp_path / 'head')!r}); "
         "print([m for m in ('torch', 'transformers', 'openvino', 'sklearn', 'scipy', 'faiss') if m in sys.modules])"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -147,4 +152,4 @@ def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: 
         cwd=REPOSITORY,
         encoding="utf-8",
     )
-    assert done.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"

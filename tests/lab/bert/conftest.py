@@ -116,8 +116,8 @@ def save_tiny_head(
     model.save_pretrained(folder)
     save_tokenizer(folder)
     settings = folder / "tokenizer_config.json"
-    written = json.loads(settings.read_text(encoding="utf-8")) | {"model_max_length": positions}
-    settings.write_text(json.dumps(written), encoding="utf-8")
+    content = json.loads(settings.read_text(encoding="utf-8")) | {"model_max_length": positions}
+    settings.write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 

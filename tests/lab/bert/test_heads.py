@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[Task, Path]:
+def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[Task, Path]:
     """A tiny BERT saved with each head."""
     folder = tmp_path_factory.mktemp("heads")
     classes = {"tag": MOODS, "label": MOODS}
@@ -30,30 +30,32 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[Task, Path]:
 
 
 @pytest.mark.parametrize("task", KINDS)
-@pytest.mark.parametrize("wanted", KINDS)
-def test_only_its_own_task_takes_a_head(task: Task, wanted: Task, saved: dict[Task, Path]) -> None:
-    name = str(saved[task])
-    if task == wanted:
-        assert load_head(wanted, name).task == wanted
+@pytest.mark.parametrize("target", KINDS)
+def test_a_head_is_loaded_for_its_own_task_only(
+    task: Task, target: Task, heads: dict[Task, Path]
+) -> None:
+    name = str(heads[task])
+    if task == target:
+        assert load_head(target, name).task == target
         return
     with pytest.raises(ModelError) as refusal:
-        load_head(wanted, name)
-    if {task, wanted} == {"fill", "next"}:  # BERT's two heads are saved as any of three classes
-        assert f"has no head for {KINDS[wanted].named}" in str(refusal.value)
+        load_head(target, name)
+    if {task, target} == {"fill", "next"}:  # BERT's two heads are saved as any of three classes
+        assert f"has no head for {KINDS[target].named}" in str(refusal.value)
     else:
-        (saved_as,) = json.loads((saved[task] / "config.json").read_text("utf-8"))["architectures"]
+        (saved_as,) = json.loads((heads[task] / "config.json").read_text("utf-8"))["architectures"]
         assert f"is a {saved_as}: its head predicts {KINDS[task].named}" in str(refusal.value)
         assert f"Use it with: seewhy {COMMANDS[task]} --model {name}" in str(refusal.value)
 
 
-def test_a_text_classifier_tags_no_words(run: Run, saved: dict[Task, Path]) -> None:
+def test_a_text_classifier_tags_no_words(run: Run, heads: dict[Task, Path]) -> None:
     text = ("--text", "Ada lives in London")
     for task in ("ner", "pos"):
-        code, out, err = run("lab", "tag", "--task", task, *text, "--model", saved["label"])
+        code, out, err = run("lab", "tag", "--task", task, *text, "--model", heads["label"])
         assert (code, out) == (1, "")
         assert "is a BertForSequenceClassification" in err and "--task" not in err
-    advised = err.partition("Use it with: seewhy ")[2].split()
-    assert run(*advised, *text)[0] == 0
+    advice = err.partition("Use it with: seewhy ")[2].split()
+    assert run(*advice, *text)[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert"])

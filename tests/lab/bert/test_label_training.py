@@ -22,14 +22,14 @@ KINDS = ("door", "time", "water")
 def texts_of(number: int, seed: int = 0) -> list[tuple[str, str]]:
     """Texts of a few words, labelled by a word that most of them hold."""
     chance = np.random.default_rng(seed)
-    found = {}
-    while len(found) < number:
+    labels = {}
+    while len(labels) < number:
         kind = KINDS[int(chance.integers(3))]
         words = list(chance.choice(WORDS, size=3))
         if chance.random() < 0.8:
             words += [kind] * 3
-        found[" ".join(words)] = kind
-    return list(found.items())
+        labels[" ".join(words)] = kind
+    return list(labels.items())
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def pairs() -> list[tuple[str, str]]:
 def test_figures_are_those_of_scikit_learn(
     pairs: list[tuple[str, str]], tiny_model: Path, tiny: Encoder
 ) -> None:
-    """What each example is judged by has not seen it, nor has the choice of its C."""
+    """The head that judges an example has not seen it, nor has the choice of its C."""
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.metrics import (
         accuracy_score,
@@ -50,13 +50,13 @@ def test_figures_are_those_of_scikit_learn(
     )
     from sklearn.model_selection import StratifiedGroupKFold
 
-    found = train_labels(pairs, model=str(tiny_model), folds=4, seed=5)
-    report, x = found.training.report, tiny.encode([text for text, _ in pairs]).astype(np.float64)
+    result = train_labels(pairs, model=str(tiny_model), folds=4, seed=5)
+    report, x = result.training.report, tiny.encode([text for text, _ in pairs]).astype(np.float64)
     y = np.array([label for _, label in pairs])
     groups = np.unique([text for text, _ in pairs], return_inverse=True)[1]
     probabilities, within = np.zeros((90, 3)), StratifiedGroupKFold(3, shuffle=True, random_state=5)
 
-    def fitted(rows: np.ndarray) -> Any:
+    def fit(rows: np.ndarray) -> Any:
         folds = list(within.split(x[rows], y[rows], groups[rows]))
         head = LogisticRegressionCV(
             Cs=[0.1, 1, 10, 100, 1000], cv=folds, scoring="neg_log_loss", max_iter=1000
@@ -64,49 +64,53 @@ def test_figures_are_those_of_scikit_learn(
         return head.fit(x[rows], y[rows])
 
     for rows, others in StratifiedGroupKFold(4, shuffle=True, random_state=5).split(x, y, groups):
-        probabilities[others] = fitted(rows).predict_proba(x[others])
-    predicted = np.array(KINDS)[probabilities.argmax(axis=1)]
-    direct = fitted(np.arange(90))
+        probabilities[others] = fit(rows).predict_proba(x[others])
+    predictions = np.array(KINDS)[probabilities.argmax(axis=1)]
+    direct = fit(np.arange(90))
     assert (report.classes, report.c, report.groups) == (KINDS, direct.C_[0], 90)
-    assert report.accuracy.mean == pytest.approx(accuracy_score(y, predicted))
+    assert report.accuracy.mean == pytest.approx(accuracy_score(y, predictions))
     assert report.accuracy.low < report.accuracy.mean < report.accuracy.high
-    assert report.macro_f1.mean == pytest.approx(f1_score(y, predicted, average="macro"))
-    np.testing.assert_allclose(report.confusion, confusion_matrix(y, predicted))
-    whole = precision_recall_fscore_support(y, predicted, zero_division=0)
-    for i, one in enumerate(report.by_class):
-        shown = (one.precision, one.recall, one.f1, one.support)
-        assert shown == pytest.approx(tuple(figures[i] for figures in whole))
+    assert report.macro_f1.mean == pytest.approx(f1_score(y, predictions, average="macro"))
+    np.testing.assert_allclose(report.confusion, confusion_matrix(y, predictions))
+    whole = precision_recall_fscore_support(y, predictions, zero_division=0)
+    for i, row in enumerate(report.by_class):
+        actual = (row.precision, row.recall, row.f1, row.support)
+        assert actual == pytest.approx(tuple(figures[i] for figures in whole))
     assert report.majority_accuracy == max(np.mean(y == kind) for kind in KINDS)
-    np.testing.assert_allclose(found.head.coefficients, direct.coef_, atol=1e-4)
-    np.testing.assert_allclose(found.head.probabilities(x), direct.predict_proba(x), atol=1e-4)
-    assert found.head.trained["cross_validation"]["accuracy"]["mean"] == report.accuracy.mean
+    np.testing.assert_allclose(result.head.coefficients, direct.coef_, atol=1e-4)
+    np.testing.assert_allclose(result.head.probabilities(x), direct.predict_proba(x), atol=1e-4)
+    assert result.head.trained["cross_validation"]["accuracy"]["mean"] == report.accuracy.mean
 
 
-def test_two_classes(tiny_model: Path, tiny: Encoder) -> None:
+def test_a_head_of_two_classes_is_no_worse_than_the_majority(tiny_model: Path, tiny: Encoder) -> None:
     pairs = [(text, "yes" if label == "door" else "no") for text, label in texts_of(60, 1)]
-    found = train_labels(pairs, model=str(tiny_model), folds=3)
+    result = train_labels(pairs, model=str(tiny_model), folds=3)
     x = tiny.encode([text for text, _ in pairs])
-    assert found.head.classes == ("no", "yes") and found.head.coefficients.shape == (2, 32)
-    said = found.head.probabilities(x).argmax(axis=1) == [label == "yes" for _, label in pairs]
-    assert said.mean() >= found.training.report.majority_accuracy
+    assert result.head.classes == ("no", "yes") and result.head.coefficients.shape == (2, 32)
+    correct = result.head.probabilities(x).argmax(axis=1) == [label == "yes" for _, label in pairs]
+    assert correct.mean() >= result.training.report.majority_accuracy
 
 
-def test_texts_that_are_there_twice(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
+def test_duplicate_texts_count_once_and_contradictory_ones_are_left_out(
+    pairs: list[tuple[str, str]], tiny_model: Path
+) -> None:
     first, second = pairs[0], pairs[1]
     other = next(kind for kind in KINDS if kind != second[1])
-    found = train_labels(
+    training = train_labels(
         [*pairs, first, (f" {first[0]}\n", first[1]), (second[0], other)],
         model=str(tiny_model),
         folds=2,
     ).training
-    assert found.report.examples == 89
-    assert found.notes[:2] == (
+    assert training.report.examples == 89
+    assert training.notes[:2] == (
         "3 duplicate examples; each text counts once",
         "1 texts with contradictory labels left out",
     )
 
 
-def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
+def test_examples_that_cannot_be_learned_from_are_refused(
+    pairs: list[tuple[str, str]], tiny_model: Path
+) -> None:
     def train(examples: list[tuple[str, str]], **more: object) -> None:
         train_labels(examples, model=str(tiny_model), **more)  # type: ignore[arg-type]
 
@@ -130,9 +134,11 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
             train(pairs, **wrong)
 
 
-def test_long_texts_are_cut_and_that_is_said(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
-    found = train_labels([*pairs, ("water " * 100, "water")], model=str(tiny_model), folds=2)
-    assert "1 texts were truncated to 64 tokens" in found.training.notes
+def test_a_note_counts_the_texts_that_were_truncated(
+    pairs: list[tuple[str, str]], tiny_model: Path
+) -> None:
+    result = train_labels([*pairs, ("water " * 100, "water")], model=str(tiny_model), folds=2)
+    assert "1 texts were truncated to 64 tokens" in result.training.notes
 
 
 @pytest.fixture
@@ -152,23 +158,23 @@ def index(tmp_path: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(folder, model=str(tiny_model))
 
 
-def trained(run: Run, index: search.Index, rows: str, folds: int, code: int = 0) -> Any:
-    """What `seewhy lab label train` says of a table: its JSON, or its error."""
+def train_table(run: Run, index: search.Index, rows: str, folds: int, code: int = 0) -> Any:
+    """Run `seewhy lab label train` on a table: its JSON, or its error."""
     file = Path(index.path).parent / "rows.csv"
     file.write_text(rows, encoding="utf-8")
     args = ("lab", "label", "train", file, "-i", index.path, "--folds", folds, "--json")
-    found, out, err = run(*args)
-    assert found == code, err
+    status, out, err = run(*args)
+    assert status == code, err
     return err if code else json.loads(out)
 
 
-def test_documents_of_an_index_are_not_parted(index: search.Index, run: Run) -> None:
+def test_folds_keep_the_passages_of_a_document_together(index: search.Index, run: Run) -> None:
     rows = "path,label\n" + "".join(f"{i}.md,{('door', 'water')[i % 2]}\n" for i in range(6))
     rows += "".join(f"table.csv#{i},{('door', 'water')[i % 2]}\n" for i in range(1, 5))
-    found = trained(run, index, rows, 4)
-    assert (found["report"]["examples"], found["report"]["groups"]) == (22, 10)
-    assert "6 are needed. Use fewer --folds" in trained(run, index, rows, 6, code=1)
-    assert "line 12 names 'gone.md', which is not in the index" in trained(
+    output = train_table(run, index, rows, 4)
+    assert (output["report"]["examples"], output["report"]["groups"]) == (22, 10)
+    assert "6 are needed. Use fewer --folds" in train_table(run, index, rows, 6, code=1)
+    assert "line 12 names 'gone.md', which is not in the index" in train_table(
         run, index, f"{rows}gone.md,door\n", 4, code=1
     )
 

@@ -28,26 +28,29 @@ def with_config(folder: Path, **values: object) -> Path:
     return folder
 
 
-def of_pipeline(folder: Path, texts: list[str], function: str) -> list[dict[str, float]]:
+def pipeline_scores(folder: Path, texts: list[str], function: str) -> list[dict[str, float]]:
     from transformers import AutoTokenizer, pipeline
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     classify: Any = pipeline("text-classification", model=str(folder), tokenizer=tokenizer, device="cpu")
     return [
-        {one["label"]: one["score"] for one in classify(text, top_k=None, function_to_apply=function)}
+        {
+            result["label"]: result["score"]
+            for result in classify(text, top_k=None, function_to_apply=function)
+        }
         for text in texts
     ]
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
+def test_scores_are_those_of_transformers(tmp_path: Path, kind: str) -> None:
     folder = save_tiny_head(tmp_path, "label", kind=kind, labels=MOODS)
-    found = label(TEXTS, model=str(folder))
-    assert found.classes == MOODS
-    for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "softmax"), strict=True):
-        assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
-        assert one.label == max(expected, key=lambda name: expected[name])
-        assert one.score == pytest.approx(max(expected.values()), abs=1e-5)
+    result = label(TEXTS, model=str(folder))
+    assert result.classes == MOODS
+    for prediction, expected in zip(result.texts, pipeline_scores(folder, TEXTS, "softmax"), strict=True):
+        assert dict(zip(MOODS, prediction.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
+        assert prediction.label == max(expected, key=lambda name: expected[name])
+        assert prediction.score == pytest.approx(max(expected.values()), abs=1e-5)
 
 
 def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
@@ -56,8 +59,8 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification
 
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
-    found = label([LONG, TEXTS[0]], model=str(folder))
-    assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
+    result = label([LONG, TEXTS[0]], model=str(folder))
+    assert (result.texts[0].windows, result.texts[1].windows) == (6, 1)
     ids = [token.id for token in tokenize(LONG, model=str(folder)).tokens if not token.special]
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     logits, weights, start = [], [], 0
@@ -71,10 +74,10 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
         start += 31  # windows share half of their tokens where the model reads few
     assert len(logits) == 6 and weights[-1] < 62
     mean = np.average(logits, axis=0, weights=weights)
-    np.testing.assert_allclose(found.texts[0].scores, np.exp(mean) / np.exp(mean).sum(), atol=1e-5)
+    np.testing.assert_allclose(result.texts[0].scores, np.exp(mean) / np.exp(mean).sum(), atol=1e-5)
 
 
-def test_what_cannot_label(tmp_path: Path) -> None:
+def test_a_text_or_model_that_gives_no_label_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
     with pytest.raises(InputError, match="text 2 is empty"):
         label(["a", " "], model=str(folder))
@@ -100,11 +103,13 @@ def head_for(encoder: search.Encoder) -> LinearHead:
 
 def test_a_trained_head_labels_texts(tiny: search.Encoder) -> None:
     head = head_for(tiny)
-    found = label(TEXTS, head=head)
+    result = label(TEXTS, head=head)
     np.testing.assert_allclose(
-        [one.scores for one in found.texts], head.probabilities(tiny.encode(TEXTS)), atol=1e-6
+        [prediction.scores for prediction in result.texts],
+        head.probabilities(tiny.encode(TEXTS)),
+        atol=1e-6,
     )
-    assert (found.classifier, found.model, found.pooling) == ("mood", tiny.model, "mean")
+    assert (result.classifier, result.model, result.pooling) == ("mood", tiny.model, "mean")
 
 
 @pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len"])
@@ -125,7 +130,9 @@ def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> No
         np.testing.assert_allclose(why.contributions, expected, atol=1e-5)
 
 
-def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: Path) -> None:
+def test_a_label_that_cannot_be_explained_is_refused(
+    tiny: search.Encoder, tiny_model: Path, tmp_path: Path
+) -> None:
     cls = search.Encoder(str(tiny_model), pooling="cls")
     with pytest.raises(InputError, match="with pooling 'cls', a logit is not a sum over tokens"):
         explain_label("the key", head_for(cls), encoder=cls)
@@ -138,7 +145,7 @@ def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: P
         explain_label("the key", head_for(tiny), encoder=other)
 
 
-def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
+def test_a_head_refuses_a_model_that_has_changed(tmp_path: Path) -> None:
     head = head_for(search.Encoder(str(save_tiny_bert(tmp_path, seed=5))))
     save_tiny_bert(tmp_path, seed=6)
     for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):

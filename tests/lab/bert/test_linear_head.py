@@ -37,15 +37,15 @@ def test_probabilities_are_the_softmax_of_a_linear_function(head: LinearHead) ->
     assert np.isfinite(steep.probabilities(x)).all()
 
 
-def test_what_is_saved_is_loaded_to_the_last_bit(head: LinearHead, tmp_path: Path) -> None:
+def test_a_saved_head_is_loaded_to_the_last_bit(head: LinearHead, tmp_path: Path) -> None:
     folder = head.save(tmp_path / "deep" / "head")
     assert [path.name for path in folder.iterdir()] == ["head.safetensors"]
-    found = load_linear_head(folder)
-    np.testing.assert_array_equal(found.coefficients, head.coefficients)
-    np.testing.assert_array_equal(found.intercepts, head.intercepts)
-    assert (found.name, found.classes, found.fingerprint) == (head.name, head.classes, head.fingerprint)
-    assert found.trained == head.trained
-    assert found.sha256 == head.sha256 != replace(head, intercepts=head.intercepts + 1e-9).sha256
+    copy = load_linear_head(folder)
+    np.testing.assert_array_equal(copy.coefficients, head.coefficients)
+    np.testing.assert_array_equal(copy.intercepts, head.intercepts)
+    assert (copy.name, copy.classes, copy.fingerprint) == (head.name, head.classes, head.fingerprint)
+    assert copy.trained == head.trained
+    assert copy.sha256 == head.sha256 != replace(head, intercepts=head.intercepts + 1e-9).sha256
     other = replace(head, classes=("a", "b", "c"))
     with pytest.raises(InputError, match="already contains a head. Give another folder"):
         other.save(folder)

@@ -42,25 +42,32 @@ def test_entities_are_those_of_transformers(tagger: Path) -> None:
     compared = 0
     for _ in range(25):
         text = " ".join(chance.sample(words, 6))  # fits one window
-        found = search.bert.tag(text, model=str(tagger))
+        result = search.bert.tag(text, model=str(tagger))
         expected = [
-            (field_of(f"B-{one['entity_group']}", "ner"), one["start"], one["end"], one["score"])
-            for one in reference(text)
+            (
+                field_of(f"B-{entity['entity_group']}", "ner"),
+                entity["start"],
+                entity["end"],
+                entity["score"],
+            )
+            for entity in reference(text)
         ]
-        assert [(m.field, m.start, m.end) for m in found.mentions] == [one[:3] for one in expected]
-        assert [m.score for m in found.mentions] == pytest.approx([one[3] for one in expected], abs=1e-5)
+        assert [(m.field, m.start, m.end) for m in result.mentions] == [entity[:3] for entity in expected]
+        assert [m.score for m in result.mentions] == pytest.approx(
+            [entity[3] for entity in expected], abs=1e-5
+        )
         compared += len(expected)
     assert compared > 25
 
 
-def test_words_and_their_classes(tagger: Path) -> None:
+def test_the_class_of_a_word_is_that_of_its_first_token(tagger: Path) -> None:
     """The class of a word is that of its first token, by the softmax of its logits, computed here by transformers."""
     import torch
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     text = "Ada's keys, turned: the lock."
-    found = search.bert.tag(text, model=str(tagger))
-    assert [word.text for word in found.words] == [
+    result = search.bert.tag(text, model=str(tagger))
+    assert [word.text for word in result.words] == [
         "Ada",
         "'",
         "s",
@@ -72,21 +79,23 @@ def test_words_and_their_classes(tagger: Path) -> None:
         "lock",
         ".",
     ]
-    assert all(text[word.start : word.end] == word.text for word in found.words)
-    encoded = AutoTokenizer.from_pretrained(tagger)(
+    assert all(text[word.start : word.end] == word.text for word in result.words)
+    encoding = AutoTokenizer.from_pretrained(tagger)(
         text, return_tensors="pt", truncation=False, padding=False
     )
     with torch.inference_mode():
-        logits = AutoModelForTokenClassification.from_pretrained(tagger)(**encoded).logits[0]
+        logits = AutoModelForTokenClassification.from_pretrained(tagger)(**encoding).logits[0]
     firsts, before = [], None
-    for i, word in enumerate(encoded.word_ids()):
+    for i, word in enumerate(encoding.word_ids()):
         if word is not None and word != before:
             firsts.append(i)
         before = word
     scores = logits.softmax(-1)[firsts]
-    assert [word.label for word in found.words] == [BIO[i] for i in scores.argmax(-1).tolist()]
-    assert [word.score for word in found.words] == pytest.approx(scores.max(-1).values.tolist(), abs=1e-5)
-    assert [piece for word in found.words for piece in word.tokens] == encoded.tokens()[1:-1]
+    assert [word.label for word in result.words] == [BIO[i] for i in scores.argmax(-1).tolist()]
+    assert [word.score for word in result.words] == pytest.approx(
+        scores.max(-1).values.tolist(), abs=1e-5
+    )
+    assert [piece for word in result.words for piece in word.tokens] == encoding.tokens()[1:-1]
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
@@ -112,10 +121,10 @@ def test_spans_are_exact_in_any_text(kind: str, tmp_path: Path) -> None:
     for text, read in zip(texts, tagger.read(texts), strict=True):
         ends = [0, *(end for word in read for end in (word.start, word.end))]
         assert ends == sorted(ends), "words overlap or are out of order"
-        for one in mentions(text, read, "ner", offset=7):
-            assert text[one.start - 7 : one.end - 7] == one.text
-            assert one.text == one.text.strip() != ""
-            assert 0 < one.score <= 1
+        for mention in mentions(text, read, "ner", offset=7):
+            assert text[mention.start - 7 : mention.end - 7] == mention.text
+            assert mention.text == mention.text.strip() != ""
+            assert 0 < mention.score <= 1
             total += 1
     assert total > 100
 
@@ -123,9 +132,9 @@ def test_spans_are_exact_in_any_text(kind: str, tmp_path: Path) -> None:
 def test_long_texts_are_read_in_windows_and_the_middle_decides(tagger: Path) -> None:
     """Put together by hand: for each token the window whose middle is nearest, the earlier one of two."""
     text = " ".join(random.Random(2).choices(TEXT.split(), k=150))
-    loaded = load_tagger(str(tagger), "ner")
-    (read,) = loaded.read([text])
-    head = loaded.head
+    reader = load_tagger(str(tagger), "ner")
+    (read,) = reader.read([text])
+    head = reader.head
     whole = head.tokenizer.encode(text, add_special_tokens=False)
     room = head.max_tokens - 2
     step = room - min(OVERLAP, room // 2)
@@ -175,7 +184,7 @@ SCHEMES = {
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_schemes(name: str) -> None:
+def test_labels_of_every_scheme_are_read(name: str) -> None:
     labels, expected = SCHEMES[name]
     assert list(chunks(labels)) == expected
 
@@ -190,13 +199,13 @@ def test_every_sequence_is_decoded_as_seqeval_does() -> None:
         assert list(chunks(sequence)) == expected, sequence
 
 
-def test_names_of_classes() -> None:
+def test_names_of_classes_become_fields() -> None:
     assert [parsed(label) for label in ("B-PER", "o", "U-x-y", "NOUN", "I_LOC")] == [
         ("B", "PER"), ("O", ""), ("S", "x-y"), ("I", "NOUN"), ("I", "LOC"),
     ]  # fmt: skip
-    named = {"B-PER": "person", "I-LOC": "location", "B-ORG": "organization", "I-MISC": "misc", "B-person": "person",
+    fields = {"B-PER": "person", "I-LOC": "location", "B-ORG": "organization", "I-MISC": "misc", "B-person": "person",
              "B-creative-work": "creative-work", "S-GPE": "gpe", "B-Work Of Art": "work_of_art", "O": ""}  # fmt: skip
-    assert {label: field_of(label, "ner") for label in named} == named
+    assert {label: field_of(label, "ner") for label in fields} == fields
     parts = {
         "NOUN": "noun",
         "PROPN": "propn",
@@ -209,17 +218,19 @@ def test_names_of_classes() -> None:
     assert {label: field_of(label, "pos") for label in parts} == parts
 
 
-def test_parts_of_speech(tmp_path: Path) -> None:
+def test_every_word_but_punctuation_is_a_part_of_speech(tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "X"))
-    found = search.bert.tag(TEXT, model=str(model), task="pos")
-    words = [word for word in found.words if word.label != "PUNCT"]
-    assert [(m.field, m.text, m.start, m.score) for m in found.mentions] == [
+    result = search.bert.tag(TEXT, model=str(model), task="pos")
+    words = [word for word in result.words if word.label != "PUNCT"]
+    assert [(m.field, m.text, m.start, m.score) for m in result.mentions] == [
         (field_of(word.label, "pos"), word.text, word.start, word.score) for word in words
     ]
-    assert 0 < len(words) < len(found.words) and len({word.label for word in words}) > 1
+    assert 0 < len(words) < len(result.words) and len({word.label for word in words}) > 1
 
 
-def test_what_is_refused(tagger: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_a_text_or_model_that_cannot_be_tagged_is_refused(
+    tagger: Path, tiny_model: Path, tmp_path: Path
+) -> None:
     pos = save_tiny_head(tmp_path / "pos", "tag", labels=("NOUN", "VERB"))
     for text, options, problem in (
         (" ", {"model": str(tagger)}, "the text is empty"),

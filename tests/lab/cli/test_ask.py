@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Run
 from tests.lab.bert.conftest import save_reader
-from tests.lab.evaluating.test_evaluated_heads import squad as written
+from tests.lab.evaluating.test_evaluated_heads import write_squad
 
 QUESTION = "where is the key?"
 
@@ -24,20 +24,24 @@ def unsure(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_reader(tmp_path_factory.mktemp("unsure") / "bert", null=4.0)
 
 
-def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
+def test_answers_are_printed_with_their_place_and_score(run: Run, indexed: Path, reader: Path) -> None:
     code, out, err = run("lab", "ask", QUESTION, "--model", reader)
     assert (code, err) == (0, "")
-    found = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--json")[1])
-    assert [one["rank"] for one in found["answers"]] == [1, 2, 3]
-    for one in found["answers"]:
-        source = Path(one["path"]).read_text(encoding="utf-8")
-        assert one["hit"]["text"][one["start"] - one["hit"]["start"] :].startswith(one["text"])
-        if not one["path"].endswith(".csv"):
-            assert source[one["start"] : one["end"]] == one["text"]
-        assert one["margin"] == pytest.approx(one["start_logit"] + one["end_logit"] - one["null_score"])
-        assert f"    {one['score']:.3f}  {one['path']}:{one['line_start']}" in out
-        assert f"«{' '.join(one['text'].split())}»" in " ".join(out.split())
-    assert f"{found['more']:,} further answers not shown" in " ".join(out.split())
+    result = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--json")[1])
+    assert [answer["rank"] for answer in result["answers"]] == [1, 2, 3]
+    for answer in result["answers"]:
+        source = Path(answer["path"]).read_text(encoding="utf-8")
+        assert answer["hit"]["text"][answer["start"] - answer["hit"]["start"] :].startswith(
+            answer["text"]
+        )
+        if not answer["path"].endswith(".csv"):
+            assert source[answer["start"] : answer["end"]] == answer["text"]
+        assert answer["margin"] == pytest.approx(
+            answer["start_logit"] + answer["end_logit"] - answer["null_score"]
+        )
+        assert f"    {answer['score']:.3f}  {answer['path']}:{answer['line_start']}" in out
+        assert f"«{' '.join(answer['text'].split())}»" in " ".join(out.split())
+    assert f"{result['more']:,} further answers not shown" in " ".join(out.split())
     assert "its passage ranks" in " ".join(out.split())
     coloured = run("lab", "ask", QUESTION, "--model", reader, "-n", 1, "--color", "always")[1]
     assert "\x1b[1;32m" in coloured and "«" not in coloured
@@ -48,25 +52,25 @@ def test_a_page_marks_the_answers(run: Run, indexed: Path, reader: Path, tmp_pat
     code, out, err = run("lab", "ask", QUESTION, "--model", reader, "--html", file)
     assert (code, out, err) == (0, "", f"wrote {file}\n")
     html = file.read_text(encoding="utf-8")
-    found = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--json")[1])
-    for one in found["answers"]:
-        assert f">{one['text']} <small>answer {one['rank']}</small></mark>" in html
-        assert f"p(start) × p(end) = {one['probability']:.3f}" in html
+    result = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--json")[1])
+    for answer in result["answers"]:
+        assert f">{answer['text']} <small>answer {answer['rank']}</small></mark>" in html
+        assert f"p(start) × p(end) = {answer['probability']:.3f}" in html
 
 
-def test_no_answer_is_an_answer(run: Run, indexed: Path, unsure: Path) -> None:
+def test_no_answer_is_printed_with_the_closest_candidate(run: Run, indexed: Path, unsure: Path) -> None:
     code, out, err = run("lab", "ask", QUESTION, "--model", unsure)
     assert (code, err) == (0, "")
     assert out.startswith("No answer: no span of ")
     assert 'scores higher than "no answer".' in " ".join(out.split())
     assert "Closest candidate:" in out
-    found = json.loads(run("lab", "ask", QUESTION, "--model", unsure, "--json")[1])
-    assert found["answers"] == [] and found["nearest"]["rank"] == 0
+    result = json.loads(run("lab", "ask", QUESTION, "--model", unsure, "--json")[1])
+    assert result["answers"] == [] and result["nearest"]["rank"] == 0
     code, out, _ = run("lab", "ask", QUESTION, "--model", unsure, "--where", "path:gone.md")
     assert (code, out) == (0, "No answer: there are no passages to read.\n")
 
 
-def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:
+def test_a_file_is_read_without_an_index(run: Run, reader: Path, tmp_path: Path) -> None:
     file = tmp_path / "keys.txt"
     file.write_text("The door is open.\nThe key is in the water.\n", encoding="utf-8")
     code, out, err = run("lab", "ask", QUESTION, "--in", file, "--model", reader)
@@ -78,7 +82,9 @@ def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:
     assert code == 1 and "cannot be read" in err
 
 
-def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) -> None:
+def test_wrong_usage_is_refused_with_advice(
+    run: Run, indexed: Path, reader: Path, tiny_model: Path
+) -> None:
     code, _, err = run("lab", "ask", QUESTION)
     assert code == 1
     assert "deepset/roberta-base-squad2" in err and "make lab" in err
@@ -89,14 +95,16 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) ->
     assert code == 1 and "Shorten it" in err
 
 
-def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path) -> None:
-    path = written(tmp_path / "two.json")
+def test_the_figures_of_a_reader_are_printed_with_intervals(
+    run: Run, reader: Path, tmp_path: Path
+) -> None:
+    path = write_squad(tmp_path / "two.json")
     args = ("eval", path, "--task", "answers", "--model", reader)
     code, out, err = run(*args)
     assert (code, err) == (0, "")
     assert "5 questions, 4 gold answers; 2 paragraphs; " in " ".join(out.split())
     assert [line.split()[0] for line in out.splitlines() if " to " in line][:2] == ["exact_match", "f1"]
-    found = json.loads(run(*args, "--json")[1])
-    assert (found["query_count"], found["task"], found["primary"]) == (5, "answers", "f1")
-    figure = found["metrics"]["f1"]
+    result = json.loads(run(*args, "--json")[1])
+    assert (result["query_count"], result["task"], result["primary"]) == (5, "answers", "f1")
+    figure = result["metrics"]["f1"]
     assert 0 <= figure["low"] <= figure["mean"] <= figure["high"]

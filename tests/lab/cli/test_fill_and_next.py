@@ -24,28 +24,28 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(save_tiny_head(tmp_path_factory.mktemp("next"), "next"))
 
 
-def test_fill(run: Run, filler: str) -> None:
+def test_guesses_are_printed_with_rank_probability_and_logit(run: Run, filler: str) -> None:
     args = ["turn the [MASK] and [MASK] it", "--model", filler, "-k", 3]
     args += ["--label", "key", "--label", "lock"]
     code, out, err = run("lab", "fill", *args)
     assert (code, err) == (0, "")
-    found = fill(args[0], model=filler, k=3, labels=["key", "lock"])
-    rows, said = [line.split() for line in out.splitlines()], " ".join(out.split())
-    for mask in found.masks:
+    result = fill(args[0], model=filler, k=3, labels=["key", "lock"])
+    rows, text = [line.split() for line in out.splitlines()], " ".join(out.split())
+    for mask in result.masks:
         for guess in mask.guesses:
             name = guess.piece if guess.piece.startswith("##") else guess.word
             numbers = [str(guess.rank), f"{guess.probability:.4f}", f"{guess.logit:.3f}"]
             assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
         assert mask.label is not None
         assert (
-            f"characters {mask.start}-{mask.end}: '{mask.label.word}' has rank {mask.label.rank}" in said
+            f"characters {mask.start}-{mask.end}: '{mask.label.word}' has rank {mask.label.rank}" in text
         )
-    assert f"The mean loss is {found.loss:.4f}; random guesses have {np.log(400):.4f}." in said
-    assert "Each mask is predicted independently" in said
-    known = json.loads(run("lab", "fill", *args, "--json")[1])
-    assert known["loss"] == pytest.approx(found.loss)
-    assert [len(mask["guesses"]) for mask in known["masks"]] == [3, 3]
-    assert known["masks"][1]["guesses"][0]["id"] == found.masks[1].guesses[0].id
+    assert f"The mean loss is {result.loss:.4f}; random guesses have {np.log(400):.4f}." in text
+    assert "Each mask is predicted independently" in text
+    output = json.loads(run("lab", "fill", *args, "--json")[1])
+    assert output["loss"] == pytest.approx(result.loss)
+    assert [len(mask["guesses"]) for mask in output["masks"]] == [3, 3]
+    assert output["masks"][1]["guesses"][0]["id"] == result.masks[1].guesses[0].id
 
 
 def test_the_small_head_is_the_default(
@@ -57,15 +57,15 @@ def test_the_small_head_is_the_default(
     assert json.loads(out)["model"] == str(tmp_path / "lab" / "pretraining")
 
 
-def test_next(run: Run, follower: str) -> None:
+def test_a_pair_is_printed_with_its_probability_and_loss(run: Run, follower: str) -> None:
     code, out, err = run("lab", "next", *TEXTS, "--model", follower, "--label", 1)
     assert (code, err) == (0, "")
     pair = next_sentence(*TEXTS, model=follower, follows=False)
     numbers = [f"{number:.3f}" for number in pair.logits]
     assert [f"{pair.probability:.4f}", *numbers] in [line.split() for line in out.splitlines()]
     assert f"of the label, is {pair.loss:.4f}." in out
-    found = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
-    assert (found["label"], found["probability"]) == (None, pytest.approx(pair.probability))
+    output = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
+    assert (output["label"], output["probability"]) == (None, pytest.approx(pair.probability))
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def small_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "entities": ("tag",),
         "topics": ("label",),
     }
-    for name, known in tasks.items():
+    for name, kinds in tasks.items():
         folder = save_tiny_head(
-            tmp_path / "lab" / name, "both" if len(known) > 1 else known[0], labels=classes.get(name, ())
+            tmp_path / "lab" / name, "both" if len(kinds) > 1 else kinds[0], labels=classes.get(name, ())
         )
-        held_out = {task: {"right": 1200 + i, "total": 3456} for i, task in enumerate(known)}
+        held_out = {task: {"right": 1200 + i, "total": 3456} for i, task in enumerate(kinds)}
         (folder / "training.json").write_text(json.dumps({"held_out": held_out}), encoding="utf-8")
     monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path))
     return tmp_path / "lab"
@@ -92,7 +92,7 @@ def test_a_small_head_says_how_often_it_is_right(
     run: Run, small_heads: Path, indexed: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("the key is in the door", encoding="utf-8")
-    said = "Small head of make lab: right for 1,20{} of 3,456 held-out {}."
+    sentence = "Small head of make lab: right for 1,20{} of 3,456 held-out {}."
     file, page = tmp_path / "a.txt", tmp_path / "a.html"
     for args, number, unit in (
         (("fill", "turn the [MASK]"), 0, "masked tokens"),
@@ -104,12 +104,12 @@ def test_a_small_head_says_how_often_it_is_right(
         (("label", "apply", "--text", "turn the key"), 0, "texts"),
         (("label", "apply"), 0, "texts"),
     ):
-        assert said.format(number, unit) in " ".join(run("lab", *args)[1].split()), args
-        known = json.loads(run("lab", *args, "--json")[1])["held_out"]
-        assert known == {"right": 1200 + number, "total": 3456, "unit": unit, "small": True}
+        assert sentence.format(number, unit) in " ".join(run("lab", *args)[1].split()), args
+        held_out = json.loads(run("lab", *args, "--json")[1])["held_out"]
+        assert held_out == {"right": 1200 + number, "total": 3456, "unit": unit, "small": True}
         if args[0] == "ask" or args[:2] == ("tag", "--text"):
             assert run("lab", *args, "--html", page)[0] == 0
-            assert said.format(number, unit) in page.read_text(encoding="utf-8")
+            assert sentence.format(number, unit) in page.read_text(encoding="utf-8")
 
 
 def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, tmp_path: Path) -> None:
@@ -142,11 +142,11 @@ def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, t
         (["next", "a", "b", "--model", "NEXT", "--label", "2"], 2, "Invalid value for '--label'"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_an_impossible_request_is_refused_with_a_reason(
     run: Run, filler: str, follower: str, args: list[str], code: int, message: str
 ) -> None:
     names = {"FILL": filler, "NEXT": follower}
-    found, out, err = run("lab", *(names.get(arg, arg) for arg in args))
-    assert (found, out) == (code, "")
+    status, out, err = run("lab", *(names.get(arg, arg) for arg in args))
+    assert (status, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err

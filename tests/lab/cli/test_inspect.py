@@ -33,51 +33,54 @@ def lines_of(out: str) -> list[str]:
     return [" ".join(line.split()) for line in out.splitlines()]
 
 
-def test_one_text_and_a_pair(run: Run, tiny_model: Path) -> None:
+def test_a_pair_of_texts_is_printed_layer_by_layer(run: Run, tiny_model: Path) -> None:
     code, out, err = run("Turn the keys ☃", "a door")
     assert (code, err) == (0, "")
-    looked, lines = inspect("Turn the keys ☃", "a door", model=str(tiny_model)), lines_of(out)
+    inspection, lines = inspect("Turn the keys ☃", "a door", model=str(tiny_model)), lines_of(out)
     assert "Tokens: 10, 3 of them special" in lines
-    assert f"3 key {looked.tokens[3].id} 9-12 2 0 1" in lines
+    assert f"3 key {inspection.tokens[3].id} 9-12 2 0 1" in lines
     assert any(line.startswith("8 door ") and line.endswith(" 2-6 1 1 1") for line in lines)
     assert "keys is not in the vocabulary: key ##s" in lines and "unknown words: ☃" in lines
     assert "Embedding layer: word, position, segment, sum, LayerNorm" in lines
     assert any(
-        line.startswith(f"3 key {np.linalg.norm(looked.embedding.parts['word'][3]):.3f} ")
+        line.startswith(f"3 key {np.linalg.norm(inspection.embedding.parts['word'][3]):.3f} ")
         for line in lines
     )
     assert "Hidden states: 4 x 10 tokens x 32 dimensions" in lines
-    first = np.linalg.norm(looked.states[0].astype(float), axis=1)
+    first = np.linalg.norm(inspection.states[0].astype(float), axis=1)
     assert any(line.startswith(f"0 {first[0]:.3f} {first.mean():.3f}") for line in lines)
-    assert f"Parameters: {looked.model.parameters:,} in {looked.model.tensors} tensors" in " ".join(lines)
+    assert (
+        f"Parameters: {inspection.model.parameters:,} in {inspection.model.tensors} tensors"
+        in " ".join(lines)
+    )
     out = run("turn the key", "--values", 3)[1]
-    found = inspect("turn the key", model=str(tiny_model))
-    for rows in (found.embedding.parts["word"], found.states[0], found.states[-1]):
+    single = inspect("turn the key", model=str(tiny_model))
+    for rows in (single.embedding.parts["word"], single.states[0], single.states[-1]):
         assert " ".join(f"{value:.4f}" for value in rows[3][:3]) + " ..." in out
     assert "First values: 32 of 32" in run("turn the key", "--values", 10**30)[1]
 
 
-def test_json(run: Run, tiny_model: Path) -> None:
-    looked = inspect("turn the keys", "a door", model=str(tiny_model))
-    found = json.loads(run("turn the keys", "a door", "--json")[1])
-    assert [token["id"] for token in found["tokens"]] == [token.id for token in looked.tokens]
-    assert found["tokens"][-1]["segment"] == 1
-    assert found["embedding"]["difference"] < 1e-6 and found["pooler"]["difference"] < 1e-6
-    assert found["model"]["parameters"] == looked.model.parameters
-    assert "hidden_states" not in found
-    states = looked.states.astype(float)
+def test_json_has_the_figures_of_the_inspection(run: Run, tiny_model: Path) -> None:
+    inspection = inspect("turn the keys", "a door", model=str(tiny_model))
+    output = json.loads(run("turn the keys", "a door", "--json")[1])
+    assert [token["id"] for token in output["tokens"]] == [token.id for token in inspection.tokens]
+    assert output["tokens"][-1]["segment"] == 1
+    assert output["embedding"]["difference"] < 1e-6 and output["pooler"]["difference"] < 1e-6
+    assert output["model"]["parameters"] == inspection.model.parameters
+    assert "hidden_states" not in output
+    states = inspection.states.astype(float)
     unit = states / np.linalg.norm(states, axis=2, keepdims=True)
-    turned = (unit[1:] * unit[:-1]).sum(axis=2)
-    np.testing.assert_allclose(found["cosines_to_layer_before"], turned.T, atol=1e-6)
-    for layer, row in enumerate(found["states"]):
+    cosines = (unit[1:] * unit[:-1]).sum(axis=2)
+    np.testing.assert_allclose(output["cosines_to_layer_before"], cosines.T, atol=1e-6)
+    for layer, row in enumerate(output["states"]):
         if layer:
-            assert row["cosine_to_layer_before"] == pytest.approx(turned[layer - 1].mean())
+            assert row["cosine_to_layer_before"] == pytest.approx(cosines[layer - 1].mean())
     whole = json.loads(run("turn the keys", "a door", "--json", "--vectors")[1])
-    np.testing.assert_allclose(whole["hidden_states"], looked.states, atol=1e-7)
-    np.testing.assert_allclose(whole["embedding"]["sum"], looked.embedding.parts["sum"])
+    np.testing.assert_allclose(whole["hidden_states"], inspection.states, atol=1e-7)
+    np.testing.assert_allclose(whole["embedding"]["sum"], inspection.embedding.parts["sum"])
 
 
-def test_attention(run: Run, tiny_model: Path) -> None:
+def test_attention_is_printed_by_layer_and_head(run: Run, tiny_model: Path) -> None:
     expected = inspect("turn the key", model=str(tiny_model)).attention
     for options, title, matrix in (
         (["--attention", "--layer", 2], "Attention in layer 2, mean of 4 heads", expected.matrix(2)),
@@ -87,8 +90,8 @@ def test_attention(run: Run, tiny_model: Path) -> None:
         assert out.startswith(title) and "Rows sum to 1" in out and "Jain & Wallace 2019" in out
         numbers = [float(number) for number in re.findall(r"\d\.\d\d\b", out.partition("Every row")[0])]
         np.testing.assert_allclose(numbers, matrix.ravel(), atol=0.00501)
-        found = json.loads(run("turn the key", *options, "--json")[1])
-        np.testing.assert_allclose(found["weights"], matrix, atol=1e-6)
+        output = json.loads(run("turn the key", *options, "--json")[1])
+        np.testing.assert_allclose(output["weights"], matrix, atol=1e-6)
     assert np.shape(json.loads(run("turn the key", "--attention", "--json")[1])["weights"]) == (
         3,
         4,
@@ -98,35 +101,35 @@ def test_attention(run: Run, tiny_model: Path) -> None:
     assert run("turn the key", "--attention")[1] == run("turn the key", "--layer", 3)[1]
 
 
-def test_words_in_contexts(run: Run, tiny_model: Path) -> None:
+def test_cosines_of_words_in_contexts_are_printed(run: Run, tiny_model: Path) -> None:
     args = ["turn the key", "a lock", "--word", "key", "--word", "lock", "--against", "a door"]
-    known = in_contexts(["key", "lock"], ["turn the key", "a lock"], ["a door"], model=str(tiny_model))
+    contexts = in_contexts(["key", "lock"], ["turn the key", "a lock"], ["a door"], model=str(tiny_model))
     code, out, err = run(*args)
     assert (code, err) == (0, "")
     assert "A  turn the key\nB  a lock" in out and "layer A ~ B A ~ a door B ~ a door" in lines_of(out)
-    cosines = known.between[3, 0, 1], known.others[3, 0, 0], known.others[3, 1, 0]
+    cosines = contexts.between[3, 0, 1], contexts.others[3, 0, 0], contexts.others[3, 1, 0]
     assert f"3 {' '.join(f'{cosine:.4f}' for cosine in cosines)}" in lines_of(out)
     assert "Cosines of 'key' in A and 'lock' in B" in out
-    found = json.loads(run(*args, "--json")[1])
-    np.testing.assert_allclose(found["layers"]["A ~ B"], known.between[:, 0, 1], atol=1e-6)
-    assert list(found["layers"]) == ["A ~ B", "A ~ a door", "B ~ a door"]
+    output = json.loads(run(*args, "--json")[1])
+    np.testing.assert_allclose(output["layers"]["A ~ B"], contexts.between[:, 0, 1], atol=1e-6)
+    assert list(output["layers"]) == ["A ~ B", "A ~ a door", "B ~ a door"]
 
 
-def test_one_head_worked_through(run: Run, tiny_model: Path) -> None:
+def test_one_head_is_worked_through(run: Run, tiny_model: Path) -> None:
     where = ["turn the key", "--layer", 2, "--head", 3, "--token"]
-    known = work_through("turn the key", layer=2, head=3, token="key", model=str(tiny_model))
+    work = work_through("turn the key", layer=2, head=3, token="key", model=str(tiny_model))
     code, out, err = run(*where, "key")
     assert (code, err) == (0, "")
     assert out.startswith("Layer 2, head 3: weights of 'key' (token 3)")
-    for i, token in enumerate(known.tokens):
-        scores = f"{known.products[i]:.3f}", f"{known.scaled[i]:.3f}", f"{known.weights[i]:.4f}"
+    for i, token in enumerate(work.tokens):
+        scores = f"{work.products[i]:.3f}", f"{work.scaled[i]:.3f}", f"{work.weights[i]:.4f}"
         assert any(line.split()[:5] == [str(i), token.text, *scores] for line in out.splitlines())
-    found = json.loads(run(*where, "3", "--json")[1])
-    np.testing.assert_allclose(found["output"], known.output, atol=1e-6)
-    assert found["difference"] < 1e-6
+    output = json.loads(run(*where, "3", "--json")[1])
+    np.testing.assert_allclose(output["output"], work.output, atol=1e-6)
+    assert output["difference"] < 1e-6
 
 
-def test_equal_rows(run: Run) -> None:
+def test_equal_rows_are_marked(run: Run) -> None:
     code, out, err = run("turn the key", "find the lock", "--equal-rows")
     assert (code, err) == (0, "")
     table = [line.split() for line in out.splitlines()[3:9]]
@@ -145,11 +148,11 @@ def test_equal_rows(run: Run) -> None:
         "3",
     ]
     assert table[1][:7] == ["0", "[CLS]", "[CLS]", "=", "=", "=", "="] and table[2][3] != "="
-    found = json.loads(run("turn the key", "find the lock", "--equal-rows", "--json")[1])["cosines"]
-    assert [cosine > 1 - 1e-9 for cosine in found["layer 0"]] == [True, False, True, False, True]
+    cosines = json.loads(run("turn the key", "find the lock", "--equal-rows", "--json")[1])["cosines"]
+    assert [cosine > 1 - 1e-9 for cosine in cosines["layer 0"]] == [True, False, True, False, True]
 
 
-def test_a_padded_batch_and_positions(run: Run, tmp_path: Path) -> None:
+def test_a_padded_batch_and_positions_are_printed(run: Run, tmp_path: Path) -> None:
     lines = lines_of(run("turn the key", "find the door and the keys", "--batch")[1])
     assert next(line for line in lines if line.startswith("7 ")).startswith("7 [PAD] 0 0 ##s")
     assert any(line.startswith("With mask 0, padding changes no vector") for line in lines)
@@ -159,30 +162,32 @@ def test_a_padded_batch_and_positions(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_several_layers(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_several_layers_are_shown_together(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     out = run("turn the key", "--layer", 1, "--layer", 3, "--head", 2)[1]
     assert "Attention in layer 1, head 2" in out and "Attention in layer 3, head 2" in out
-    found = json.loads(run("turn the key", "--layer", 1, "--layer", 3, "--json")[1])
+    output = json.loads(run("turn the key", "--layer", 1, "--layer", 3, "--json")[1])
     attention = inspect("turn the key", model=str(tiny_model)).attention
-    np.testing.assert_allclose(found["weights"], [attention.matrix(layer) for layer in (1, 3)], atol=1e-6)
-    assert found["layer"] == [1, 3]
+    np.testing.assert_allclose(
+        output["weights"], [attention.matrix(layer) for layer in (1, 3)], atol=1e-6
+    )
+    assert output["layer"] == [1, 3]
     assert run("turn the key", "--layer", 1, "--layer", 3, "--png", tmp_path / "a.png")[0] == 0
 
 
-def test_the_model_itself(run: Run, tiny_model: Path) -> None:
-    known = parameters(str(tiny_model))
+def test_tensors_and_modules_of_the_model_are_listed(run: Run, tiny_model: Path) -> None:
+    tensors = parameters(str(tiny_model))
     code, out, err = run("--parameters")
     assert (code, err) == (0, "")
-    assert f"{len(known)} tensors, {sum(tensor.size for tensor in known.values()):,} numbers" in out
+    assert f"{len(tensors)} tensors, {sum(tensor.size for tensor in tensors.values()):,} numbers" in out
     assert "encoder.layer.2.attention.self.query.weight 32 x 32 1,024" in lines_of(out)
-    found = json.loads(run("--parameters", "--json")[1])
-    assert list(found) == list(known)
-    assert found["pooler.dense.bias"] == {"shape": [32], "dtype": "float32"}
+    output = json.loads(run("--parameters", "--json")[1])
+    assert list(output) == list(tensors)
+    assert output["pooler.dense.bias"] == {"shape": [32], "dtype": "float32"}
     assert "(0-2): 3 x BertLayer(" in run("--modules")[1]
 
 
 @drawing
-def test_files(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_pictures_and_pages_are_written(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
     for options in (["--attention"], ["--layer", "2"]):
         code, out, err = run("turn the key", *options, "--png", png, "--html", html)
@@ -194,18 +199,20 @@ def test_files(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     assert json.loads(out)["texts"] == ["turn the key"]
 
 
-def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_the_page_of_attention_has_all_weights_and_no_markup_of_a_text(
+    run: Run, tmp_path: Path, tiny_model: Path
+) -> None:
     html = tmp_path / "a.html"
     assert run(EVIL[:21], EVIL[45:], "--layer", 2, "--head", 1, "--html", html)[0] == 0
     source = html.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
-    assert found
-    data = json.loads(found[1])
-    seen = inspect(EVIL[:21], EVIL[45:], model=str(tiny_model)).attention
-    assert data["tokens"] == [token.text for token in seen.tokens]
-    n = len(seen.tokens)
+    match = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
+    assert match
+    data = json.loads(match[1])
+    attention = inspect(EVIL[:21], EVIL[45:], model=str(tiny_model)).attention
+    assert data["tokens"] == [token.text for token in attention.tokens]
+    n = len(attention.tokens)
     assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 1, n * n))
-    for place, matrix in ((2, seen.matrix(2, 3)), (4, seen.matrix(2))):
+    for place, matrix in ((2, attention.matrix(2, 3)), (4, attention.matrix(2))):
         thousandths = np.array(data["weights"][1][place])
         np.testing.assert_allclose(thousandths / 1000, matrix.ravel(), atol=0.000501)
     assert len(re.findall("<script", source)) == 3 and "<img" not in source
@@ -234,14 +241,16 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         (["key", "--png", "x.png"], 2, "--png and --html draw attention"),
     ],
 )
-def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
-    found, out, err = run(*args)
-    assert (found, out) == (code, "")
+def test_an_impossible_request_is_refused_with_a_reason(
+    run: Run, args: list[str], code: int, message: str
+) -> None:
+    status, out, err = run(*args)
+    assert (status, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
 
 
-def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
+def test_models_that_cannot_be_taken_apart_are_refused(run: Run, tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "m", "bert")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")

@@ -38,11 +38,13 @@ def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFact
 
     with examples.open(encoding="utf-8", newline="") as rows:
         pairs = [(row["text"], row["label"]) for row in csv.DictReader(rows)]
-    trained = train_labels(pairs, model=str(tiny_model), name="topic", folds=2)
-    return trained.head.save(tmp_path_factory.mktemp("heads") / "topic")
+    result = train_labels(pairs, model=str(tiny_model), name="topic", folds=2)
+    return result.head.save(tmp_path_factory.mktemp("heads") / "topic")
 
 
-def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_training_prints_its_figures_and_saves_the_head(
+    run: Run, examples: Path, tiny_model: Path, tmp_path: Path
+) -> None:
     args = (
         "lab",
         "label",
@@ -66,15 +68,15 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert (code, out) == (1, "") and "already contains a head. Give another folder" in err
     code, out, err = run(*args, "--json", "--pooling", "cls")
-    found = json.loads(out)
-    assert (code, found["head"], found["source"]) == (0, None, "topics.csv")
+    output = json.loads(out)
+    assert (code, output["head"], output["source"]) == (0, None, "topics.csv")
     assert "the head was not saved. To save it, add --out FOLDER" in err
-    assert (found["report"]["pooling"], found["report"]["examples"]) == ("cls", 60)
-    assert sum(map(sum, found["report"]["confusion"])) == pytest.approx(60)
+    assert (output["report"]["pooling"], output["report"]["examples"]) == ("cls", 60)
+    assert sum(map(sum, output["report"]["confusion"])) == pytest.approx(60)
     assert run(*args, "-q")[2] == ""
 
 
-def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
+def test_texts_are_printed_with_their_labels(run: Run, head: Path, tmp_path: Path) -> None:
     code, out, err = run(
         "lab", "label", "apply", "--text", "open the door", "--text", "water \x1b[31m", "--head", head
     )
@@ -82,16 +84,16 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert "open the door" in out and "water \\x1b[31m" in out
     assert "2 texts by topic: " in out
     expected = label(["open the door"], head=head).texts[0]
-    found = json.loads(
+    output = json.loads(
         run("lab", "label", "apply", "--text", "open the door", "--head", head, "--json")[1]
     )
-    assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
+    assert output["texts"][0]["scores"] == pytest.approx(expected.scores)
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
     long = ["lab", "label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline"]
     assert json.loads(run(*long, "--json")[1])["texts"][0]["windows"] > 1
 
 
-def test_explain(run: Run, head: Path) -> None:
+def test_the_addends_of_a_logit_are_printed_and_sum_to_it(run: Run, head: Path) -> None:
     args = ("lab", "label", "explain", "open the <i>door", "--head", head)
     code, out, _ = run(*args)
     assert code == 0
@@ -104,26 +106,28 @@ def test_explain(run: Run, head: Path) -> None:
         for column, cell in zip(zip(*words, strict=True), lines["intercept"], strict=True)
     ]
     assert sums == pytest.approx(logits, abs=0.001)
-    (found,) = json.loads(run(*args, "--json")[1])
-    assert max(map(abs, found["residual"])) < 1e-5
-    assert [word["text"] for word in found["words"]][1:3] == ["open", "the"]
+    (explanation,) = json.loads(run(*args, "--json")[1])
+    assert max(map(abs, explanation["residual"])) < 1e-5
+    assert [word["text"] for word in explanation["words"]][1:3] == ["open", "the"]
 
 
-def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_an_index_is_labelled_filtered_and_cleared(
+    run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
     index = search.Index.build(notes, model=str(tiny_model))
     passages = index.status().passages
     code, out, err = run("lab", "label", "apply", "--head", head, "-i", index.path, "-q")
     assert (code, err) == (0, "")
     assert f"topic: {passages} passages labelled" in out
     assert 'To filter by label: --where "topic=' in out
-    found = json.loads(run("lab", "label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
-    assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
-    assert sum(found["counts"].values()) == passages
+    output = json.loads(run("lab", "label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
+    assert (output["labelled"], output["before"], output["name"]) == (0, passages, "topic")
+    assert sum(output["counts"].values()) == passages
     assert "topic: all" in run("status", "-i", index.path)[1]
-    best = max(found["counts"], key=lambda name: found["counts"][name])
+    best = max(output["counts"], key=lambda name: output["counts"][name])
     where = f'topic="{best}"' if best.startswith("<") else f"topic={best}"
     hits = json.loads(run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1])
-    assert len(hits) == found["counts"][best]
+    assert len(hits) == output["counts"][best]
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
     code, _, err = run(
         "lab", "label", "apply", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q"
@@ -141,7 +145,7 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     assert run("lab", "label", "remove", "topic", "-i", index.path)[0] == 1
 
 
-def test_what_cannot_be_done(
+def test_an_impossible_request_is_refused(
     run: Run, head: Path, examples: Path, notes: Path, other_model: Path
 ) -> None:
     index = search.Index.build(notes, model=str(other_model))

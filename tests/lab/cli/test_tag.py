@@ -1,4 +1,4 @@
-"""seewhy lab tag: an index tagged, gone on with, filtered by, removed; a text of its own; pages."""
+"""`seewhy lab tag`: tags of an index, added, resumed, filtered by and removed; tags of a text; pages."""
 
 import json
 import re
@@ -23,36 +23,38 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
 
 
-def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
+def test_entities_of_an_index_are_exact_and_can_be_filtered_by(
+    run: Run, index: search.Index, tagger: Path, notes: Path
+) -> None:
     code, out, _ = run("lab", "tag", "--model", tagger, "--json")
     assert code == 0
-    done = json.loads(out)
-    assert (done["name"], done["tagged"], done["annotated"], done["passages"]) == ("ner", 5, 5, 5)
-    assert "person" in {one["field"] for one in done["fields"]}
+    output = json.loads(out)
+    assert (output["name"], output["tagged"], output["annotated"], output["passages"]) == ("ner", 5, 5, 5)
+    assert "person" in {item["field"] for item in output["fields"]}
 
     # Each span is where the document has it, and the values are those of the text tagged by itself.
     hits = index.query("time", k=50)
-    stored = search.bert.annotations_of(index, [hit.passage_id for hit in hits])
+    annotations = search.bert.annotations_of(index, [hit.passage_id for hit in hits])
     mentions = 0
     for hit in hits:
-        (annotation,) = stored[hit.passage_id]
+        (annotation,) = annotations[hit.passage_id]
         for span in annotation.spans:
             assert hit.text[span.start - hit.start : span.end - hit.start] == span.text
         alone = tag(hit.text, model=str(tagger)).mentions
-        assert [(one.field, one.start + hit.start, one.text) for one in alone] == [
+        assert [(item.field, item.start + hit.start, item.text) for item in alone] == [
             (span.field, span.start, span.text) for span in annotation.spans
         ]
         assert {value for values in hit.annotations.values() for value in values} <= {
-            " ".join(one.text.split()) for one in alone
+            " ".join(item.text.split()) for item in alone
         }
         mentions += len(alone)
-    assert sum(one["mentions"] for one in done["fields"]) == mentions > 5
+    assert sum(item["mentions"] for item in output["fields"]) == mentions > 5
 
     # A filter by the most frequent value finds the passages that it was counted in, and no other.
-    (first, *_) = (one for one in done["fields"] if one["mentions"])
+    (first, *_) = (item for item in output["fields"] if item["mentions"])
     value = first["frequent"][0][0]
-    typed = f"{first['field']}='{value.upper()}'"
-    _, out, err = run("query", "time", "--where", typed, "-k", 50, "--json")
+    condition = f"{first['field']}='{value.upper()}'"
+    _, out, err = run("query", "time", "--where", condition, "-k", 50, "--json")
     expected = {
         hit.document
         for hit in hits
@@ -62,7 +64,7 @@ def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes
     assert "note:" not in err
 
 
-def test_a_run_goes_on_and_updates_are_told(
+def test_a_second_run_tags_only_new_passages(
     run: Run, index: search.Index, tagger: Path, notes: Path
 ) -> None:
     _, out, _ = run("lab", "tag", "--model", tagger)
@@ -78,7 +80,7 @@ def test_a_run_goes_on_and_updates_are_told(
     assert (json.loads(out)["tagged"], json.loads(out)["annotated"]) == (1, 6)
 
 
-def test_a_run_that_is_stopped_keeps_what_is_done(
+def test_a_run_that_is_stopped_keeps_its_tags(
     index: search.Index, tagger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("search.lab.annotating.passages._PASSAGES_A_BATCH", 2)
@@ -117,8 +119,10 @@ def test_another_checkpoint_is_never_mixed_in(
     assert "from another model or settings" in run("lab", "tag", "--model", tmp_path / "swapped")[2]
     code, out, _ = run("lab", "tag", "--model", other, "--replace", "--json")
     assert code == 0
-    assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1
-    assert [(one.name, one.fields) for one in index.status().annotations] == [("ner", ("person", "x-y"))]
+    assert [item["field"] for item in json.loads(out)["fields"]].count("person") == 1
+    assert [(item.name, item.fields) for item in index.status().annotations] == [
+        ("ner", ("person", "x-y"))
+    ]
     code, _, err = run("lab", "label", "remove", "other")
     assert code == 1 and "no annotations named 'other'. Choose from: ner" in err
     assert (
@@ -126,14 +130,14 @@ def test_another_checkpoint_is_never_mixed_in(
     )
 
 
-def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Path) -> None:
+def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "PROPN"))
     _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
-    done = json.loads(out)
-    counts = {one["field"]: one["mentions"] for one in done["fields"]}
+    output = json.loads(out)
+    counts = {item["field"]: item["mentions"] for item in output["fields"]}
     assert set(counts) == {"noun", "verb", "adj", "propn"}
     texts = [hit.text for hit in index.query("time", k=50)]
-    tags = [one.field for text in texts for one in tag(text, model=str(model), task="pos").mentions]
+    tags = [item.field for text in texts for item in tag(text, model=str(model), task="pos").mentions]
     assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
 
 
@@ -147,27 +151,29 @@ def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Pa
     assert report.passages == report.annotated == 5 + len(long)
 
 
-def test_a_text(run: Run, tagger: Path, tmp_path: Path) -> None:
+def test_a_text_is_printed_with_its_mentions(run: Run, tagger: Path, tmp_path: Path) -> None:
     text = "Ada\x1b[31m wrote <b>to</b> Charles."
-    found = tag(text, model=str(tagger))
+    result = tag(text, model=str(tagger))
     code, out, _ = run("lab", "tag", "--text", text, "--model", tagger)
     assert code == 0 and "\x1b" not in out and "\\x1b" in out
-    for one in found.mentions:
-        assert f"[{one.field}]" in out
+    for mention in result.mentions:
+        assert f"[{mention.field}]" in out
     assert out.count(" 0-3\n") == 1
     _, out, _ = run("lab", "tag", "--text", text, "--model", tagger, "--json")
-    said = json.loads(out)
-    assert [word["label"] for word in said["words"]] == [word.label for word in found.words]
-    assert said["mentions"] == [vars(one) for one in found.mentions]
+    output = json.loads(out)
+    assert [word["label"] for word in output["words"]] == [word.label for word in result.words]
+    assert output["mentions"] == [vars(mention) for mention in result.mentions]
     assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
     assert run("lab", "tag", "--text", text, "--model", tagger, "--html", tmp_path / "a.html")[0] == 0
     html = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<b>to</b>" not in html and "&lt;" in html and "\x1b" not in html
-    for one in found.mentions:
-        assert f"<small>{one.field}</small></mark>" in html
+    for mention in result.mentions:
+        assert f"<small>{mention.field}</small></mark>" in html
 
 
-def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
+def test_wrong_usage_is_refused_and_tags_nothing(
+    run: Run, index: search.Index, tagger: Path, tiny_model: Path
+) -> None:
     for options in (("--model", tagger, "--text", "a", "--replace"), ("--html", "a.html")):
         code, out, err = run("lab", "tag", *options)
         assert (code, out) == (2, "") and err, options

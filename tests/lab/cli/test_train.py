@@ -29,7 +29,7 @@ def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
 
 
 @trainable
-def test_graded_sentences(run: Run, tmp_path: Path) -> None:
+def test_training_on_graded_sentences_prints_its_figures(run: Run, tmp_path: Path) -> None:
     data = write_graded(tmp_path / "a.tsv")
     code, out, err = run("encoder", data, *QUICK)
     assert (code, err) == (0, "")
@@ -41,37 +41,37 @@ def test_graded_sentences(run: Run, tmp_path: Path) -> None:
 
 
 @trainable
-def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
+def test_an_encoder_trained_on_pairs_builds_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
     code, out, err = run(
         "encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK
     )
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert (found["objective"], found["settings"]["seed"], found["loss"]) == (
+    output = json.loads(out)
+    assert (output["objective"], output["settings"]["seed"], output["loss"]) == (
         "pairs",
         7,
         "MultipleNegativesRankingLoss",
     )
-    gap = found["difference"]["ndcg@10"]["mean"]
-    assert gap == pytest.approx(found["after"]["ndcg@10"]["mean"] - found["before"]["ndcg@10"]["mean"])
-    assert found["improved"] == (gap > 0)
+    gap = output["difference"]["ndcg@10"]["mean"]
+    assert gap == pytest.approx(output["after"]["ndcg@10"]["mean"] - output["before"]["ndcg@10"]["mean"])
+    assert output["improved"] == (gap > 0)
     index = Index.build(notes, model=str(tmp_path / "out"), engine="torch")
-    assert index.status().fingerprint["weights"] == found["sha256"]
+    assert index.status().fingerprint["weights"] == output["sha256"]
 
 
 @trainable
-def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None:
-    """What it printed is what it is, and the folder labels texts at once."""
+def test_a_classifier_has_its_figures_by_class(run: Run, tmp_path: Path) -> None:
+    """The report counts the examples and has figures by label."""
     data = write_texts(tmp_path / "a.csv")
     options = ("--freeze", "1", "--epochs", "3", "--lr", "0.003")
     code, out, err = run("classify", data, *options)
     assert code == 0, err
-    said = " ".join(out.split())
+    text = " ".join(out.split())
     for expected in (
         "48 examples to train on, 6 to measure with, 6 to choose",
         "label precision recall F1 examples",
     ):
-        assert expected in said
+        assert expected in text
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,13 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
     ],
 )
-def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
+def test_an_impossible_request_is_refused_with_a_reason(
+    run: Run, args: list[str], code: int, message: str
+) -> None:
     if code == 1 and util.find_spec("accelerate") is None:
         pytest.skip("the extra 'training' is not installed")
-    found, out, err = run(*args)
-    assert (found, out) == (code, "")
+    status, out, err = run(*args)
+    assert (status, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
 
@@ -117,7 +119,7 @@ def report(**changed: Any) -> TrainingReport:
     )  # fmt: skip
 
 
-def test_a_report_as_text() -> None:
+def test_a_report_as_text_has_every_figure_and_is_harmless() -> None:
     """Every figure where it belongs, and nothing of a file's name or a note can do anything to the terminal."""
     out = draw.training(report(), width=100)
     assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2, saved in out"

@@ -9,15 +9,15 @@ from search.bert import vocabulary
 from tests.conftest import Run
 
 
-def test_what_there_is(run: Run, tiny_model: Path) -> None:
+def test_the_vocabulary_is_summarized(run: Run, tiny_model: Path) -> None:
     code, out, err = run("lab", "vocabulary", "--model", tiny_model)
     assert (code, err) == (0, "")
     assert "WordPiece" in out and "which continue a word" in out
-    found = json.loads(run("lab", "vocabulary", "--model", tiny_model, "--json")[1])
-    assert found["entries"] == vocabulary(str(tiny_model)).entries
+    output = json.loads(run("lab", "vocabulary", "--model", tiny_model, "--json")[1])
+    assert output["entries"] == vocabulary(str(tiny_model)).entries
 
 
-def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
+def test_ids_entries_and_texts_name_each_other(run: Run, tiny_model: Path) -> None:
     pieces = ["[CLS]", "the", "key", "##s", "[SEP]"]
     for args in (["the keys"], [part for piece in pieces for part in ("--token", piece)]):
         code, out, err = run("lab", "vocabulary", *args, "--model", tiny_model)
@@ -41,8 +41,8 @@ def test_all_tokens_are_looked_up_although_some_are_missing(run: Run, tiny_model
         "has no entry 'keyed', 'doors'. The tokenizer splits 'keyed' into key ##ed; 'doors' into door ##s."
         in err
     )
-    known = json.loads(run("lab", "vocabulary", *args, "--json")[1])
-    assert [entry["piece"] for entry in known["entries"]] == ["key", "##s"]
+    output = json.loads(run("lab", "vocabulary", *args, "--json")[1])
+    assert [entry["piece"] for entry in output["entries"]] == ["key", "##s"]
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_all_tokens_are_looked_up_although_some_are_missing(run: Run, tiny_model
         ([""], 1, "the text is empty"),
     ],
 )
-def test_what_cannot_be_answered_is_said(
+def test_an_impossible_request_is_refused_with_a_reason(
     run: Run, tiny_model: Path, args: list[str], code: int, message: str
 ) -> None:
-    found, out, err = run("lab", "vocabulary", "--model", tiny_model, *args)
-    assert (found, out) == (code, "")
+    status, out, err = run("lab", "vocabulary", "--model", tiny_model, *args)
+    assert (status, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())

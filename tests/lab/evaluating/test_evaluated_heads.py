@@ -1,4 +1,4 @@
-"""`seewhy eval` of answers and entities: seqeval's and SQuAD's figures of what a tiny model says."""
+"""`seewhy eval` of answers and entities: seqeval's and SQuAD's figures of a tiny model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lab.bert.conftest import BIO, save_tagger, save_tiny_head
 GOLD = "Ada\tB-PER\nwrote\tO\n\nParis\tB-LOC\n \nNobody\tO\n"
 
 
-def words_of(folder: Path, content: str = GOLD) -> Path:
+def write_gold(folder: Path, content: str = GOLD) -> Path:
     path = folder / "gold.conll"
     path.write_text(content, encoding="utf-8")
     return path
@@ -27,7 +27,7 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tagger(tmp_path_factory.mktemp("models") / "ner", BIO)
 
 
-def test_what_the_command_prints_is_what_seqeval_says(tagger: Path, tmp_path: Path, run: Run) -> None:
+def test_figures_of_entities_are_those_of_seqeval(tagger: Path, tmp_path: Path, run: Run) -> None:
     """The figures as JSON, and the scorer on the labels that are printed sentence by sentence."""
     metrics = pytest.importorskip("seqeval.metrics")
     chance = np.random.default_rng(0)
@@ -36,22 +36,22 @@ def test_what_the_command_prints_is_what_seqeval_says(tagger: Path, tmp_path: Pa
         words = [f"{chance.choice(['ada', 'london', 'old', 'key'])}{start + i}" for i in range(8)]
         labels = [str(chance.choice(["O", "B-PER", "B-LOC", "O"])) for _ in words]
         sentences.append(list(zip(words, labels, strict=True)))
-    lines = ["".join(f"{word}\t{label}\n" for word, label in one) for one in sentences]
-    gold = words_of(tmp_path, "\n".join(lines))
+    lines = ["".join(f"{word}\t{label}\n" for word, label in sentence) for sentence in sentences]
+    gold = write_gold(tmp_path, "\n".join(lines))
     args: tuple[Any, ...] = ("eval", gold, "--task", "entities", "--model", tagger)
     code, out, err = run(*args, "--json", "--per-query")
     assert code == 0, err
-    found = json.loads(out)
-    said = [query["results"] for query in found["queries"]]
-    labels_of = [[label for _, label in one] for one in sentences]
-    report = metrics.classification_report(labels_of, said, output_dict=True, zero_division=0)
-    figure = found["metrics"]["f1"]
+    output = json.loads(out)
+    predictions = [query["results"] for query in output["queries"]]
+    labels_of = [[label for _, label in sentence] for sentence in sentences]
+    report = metrics.classification_report(labels_of, predictions, output_dict=True, zero_division=0)
+    figure = output["metrics"]["f1"]
     assert figure["mean"] == pytest.approx(report["micro avg"]["f1-score"], abs=1e-12)
     assert figure["low"] < figure["mean"] < figure["high"]
     for kind in ("PER", "LOC"):
-        for name, there in (("f1", "f1-score"), ("precision", "precision"), ("recall", "recall")):
-            assert found["metrics"][f"{name} {kind}"]["mean"] == pytest.approx(
-                report[kind][there], abs=1e-12
+        for name, key in (("f1", "f1-score"), ("precision", "precision"), ("recall", "recall")):
+            assert output["metrics"][f"{name} {kind}"]["mean"] == pytest.approx(
+                report[kind][key], abs=1e-12
             )
     _, out, _ = run(*args)
     expected = f"f1 PER {report['PER']['f1-score']:.4f}"
@@ -59,12 +59,12 @@ def test_what_the_command_prints_is_what_seqeval_says(tagger: Path, tmp_path: Pa
     assert len(json.loads(run(*args, "--json", "--per-query")[1])["queries"]) == 50
 
 
-def test_types_and_long_sentences(tagger: Path, tmp_path: Path, run: Run) -> None:
-    gold = words_of(tmp_path, f"-DOCSTART- -X- O\n\n{GOLD}")
+def test_long_sentences_are_tagged_to_their_end(tagger: Path, tmp_path: Path, run: Run) -> None:
+    gold = write_gold(tmp_path, f"-DOCSTART- -X- O\n\n{GOLD}")
     args: tuple[Any, ...] = ("eval", gold, "--task", "entities", "--model", tagger)
     assert json.loads(run(*args, "--json")[1])["metrics"]["f1 LOC"]["mean"] == 0
     words = [*(f"word{i}" for i in range(80)), "\u200d"]
-    words_of(tmp_path, "".join(f"{word}\tB-PER\n" for word in words))
+    write_gold(tmp_path, "".join(f"{word}\tB-PER\n" for word in words))
     (query,) = json.loads(run(*args, "--json", "--per-query")[1])["queries"]
     assert len(query["results"]) == len(words)
     assert len(set(query["results"][-20:])) > 1  # far behind what one window holds
@@ -80,39 +80,41 @@ PARAGRAPHS = {
 }
 
 
-def squad(path: Path, unanswered: bool = True) -> Path:
-    listed = []
-    for context, asked in PARAGRAPHS.items():
+def write_squad(path: Path, unanswered: bool = True) -> Path:
+    paragraphs = []
+    for context, questions in PARAGRAPHS.items():
         qas = [
-            {"id": text, "question": text, "answers": [{"text": one} for one in golds]}
-            for text, golds in asked.items()
+            {"id": text, "question": text, "answers": [{"text": gold} for gold in golds]}
+            for text, golds in questions.items()
             if golds or unanswered
         ]
-        listed.append({"context": context, "qas": qas})
-    path.write_text(json.dumps({"data": [{"title": "Things", "paragraphs": listed}]}), encoding="utf-8")
+        paragraphs.append({"context": context, "qas": qas})
+    path.write_text(
+        json.dumps({"data": [{"title": "Things", "paragraphs": paragraphs}]}), encoding="utf-8"
+    )
     return path
 
 
-def test_answers(tmp_path: Path, run: Run) -> None:
+def test_an_answer_is_right_if_it_is_one_of_the_gold_answers(tmp_path: Path, run: Run) -> None:
     """With unanswered questions a span must score as much as none; else the best one counts, as in SQuAD 1.1."""
     reader = str(save_tiny_head(tmp_path / "reader", "answer", positions=128))
     for unanswered in (True, False):
-        path = squad(tmp_path / "a.json", unanswered)
+        path = write_squad(tmp_path / "a.json", unanswered)
         args = ("eval", path, "--task", "answers", "--model", reader)
-        found = json.loads(run(*args, "--json", "--per-query")[1])
-        told = {query["id"]: query for query in found["queries"]}
-        assert len(told) == (5 if unanswered else 3) and found["documents"] == 2
-        for text, asked in PARAGRAPHS.items():
-            for question, gold in asked.items():
+        output = json.loads(run(*args, "--json", "--per-query")[1])
+        results = {query["id"]: query for query in output["queries"]}
+        assert len(results) == (5 if unanswered else 3) and output["documents"] == 2
+        for text, questions in PARAGRAPHS.items():
+            for question, gold in questions.items():
                 if gold or unanswered:
-                    said = bert.answer(question, text, model=reader, answers=1)
-                    nearest = [said.nearest] if said.nearest and not unanswered else []
-                    expected = [one.text for one in (*said.answers, *nearest)]
-                    assert told[question]["results"] == expected
-                    right = any(one in (expected or [""]) for one in (gold or [""]))
-                    assert told[question]["values"]["exact_match"] == right
-        assert list(found["metrics"]) == ["exact_match", "f1"]
-    assert "every question has an answer, so the no-answer threshold is off" in found["notes"]
+                    answers = bert.answer(question, text, model=reader, answers=1)
+                    nearest = [answers.nearest] if answers.nearest and not unanswered else []
+                    expected = [span.text for span in (*answers.answers, *nearest)]
+                    assert results[question]["results"] == expected
+                    right = any(span in (expected or [""]) for span in (gold or [""]))
+                    assert results[question]["values"]["exact_match"] == right
+        assert list(output["metrics"]) == ["exact_match", "f1"]
+    assert "every question has an answer, so the no-answer threshold is off" in output["notes"]
 
 
 @pytest.mark.parametrize(
@@ -122,16 +124,18 @@ def test_answers(tmp_path: Path, run: Run) -> None:
         (["--task", "answers", "--model", "m", "no.json"], 1, "cannot read 'no.json'"),
     ],
 )
-def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, message: str) -> None:
+def test_wrong_usage_is_refused_with_a_reason(
+    run: Run, tmp_path: Path, args: list[str], code: int, message: str
+) -> None:
     if not args[-1].startswith("no."):
-        args = [*args, str(words_of(tmp_path))]
-    found, out, err = run("eval", *args)
-    assert (found, out) == (code, "")
+        args = [*args, str(write_gold(tmp_path))]
+    status, out, err = run("eval", *args)
+    assert (status, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "message"),
     [
         (b"\n \n", "contains no sentences"),
         (b"a\tO\nb\n", "gold.conll:2: 'b' is not a word with a label"),
@@ -140,7 +144,9 @@ def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, messa
         (b"a\tO\n\xff\tO\n", "cannot read"),
     ],
 )
-def test_malformed_conll(run: Run, tmp_path: Path, content: bytes, what: str) -> None:
+def test_a_malformed_file_of_labels_is_refused(
+    run: Run, tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "gold.conll"
     path.write_bytes(content)
-    assert what in run("eval", path, "--task", "entities", "--model", "m")[2]
+    assert message in run("eval", path, "--task", "entities", "--model", "m")[2]

@@ -31,14 +31,14 @@ WITHOUT_ANSWER = replace(ANSWERS, answers=(), nearest=replace(ANSWER, rank=0), m
 
 @pytest.mark.parametrize("answers", [ANSWERS, WITHOUT_ANSWER])
 def test_an_answer_is_drawn_with_the_numbers_of_its_margin(answers: Answers) -> None:
-    shown = " ".join(predictions.answers(answers, width=80).split())
+    output = " ".join(predictions.answers(answers, width=80).split())
     assert (
         "margin +2.50 over 'no answer' (answer +3.50 start, +1.00 end; 'no answer' +2.00); p(start) x p(end) 0.250; "
         "its passage ranks 7, score 0.250"
-    ) in shown
-    assert "is «in the water». " in shown and "0.924" in shown
-    assert ("; 3 further answers not shown." in shown) == bool(answers.answers)
-    assert ("No answer: no span of 4 passages scores higher" in shown) == (not answers.answers)
+    ) in output
+    assert "is «in the water». " in output and "0.924" in output
+    assert ("; 3 further answers not shown." in output) == bool(answers.answers)
+    assert ("No answer: no span of 4 passages scores higher" in output) == (not answers.answers)
 
 
 @pytest.mark.parametrize("colour", [False, True])

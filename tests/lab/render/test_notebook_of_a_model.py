@@ -1,4 +1,4 @@
-"""What a notebook shows of a model: attention, words in contexts, an inspection."""
+"""A model in a notebook: attention, words in contexts, an inspection."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from search.errors import InputError
 from tests.render.test_notebook import Cells, needs
 
 
-def test_attention_and_contexts_show_themselves(tiny_model: Path) -> None:
+def test_attention_and_contexts_have_html_tables(tiny_model: Path) -> None:
     attention = bert.inspect("turn <b> keys", model=str(tiny_model)).attention
     assert repr(attention) == "<Attention of 8 tokens: 3 layers, 4 heads>"
     cells = Cells(attention._repr_html_()).rows
@@ -27,7 +27,7 @@ def test_attention_and_contexts_show_themselves(tiny_model: Path) -> None:
 
 @needs("matplotlib")
 @needs("pandas")
-def test_attention_and_contexts_as_tables_and_plots(tiny_model: Path) -> None:
+def test_attention_and_contexts_become_data_frames_and_plots(tiny_model: Path) -> None:
     attention = bert.inspect("turn the keys", model=str(tiny_model)).attention
     table = attention.to_pandas(layer=1, head=2)
     assert list(table.columns)[:2] == ["0:[CLS]", "1:turn"]
@@ -41,6 +41,6 @@ def test_attention_and_contexts_as_tables_and_plots(tiny_model: Path) -> None:
 
 
 def test_an_inspection_lists_the_tokens(tiny_model: Path) -> None:
-    inspected = bert.inspect("find the key", model=str(tiny_model))
-    rows = Cells(inspected._repr_html_()).rows
-    assert [row[1] for row in rows] == ["text", *(token.text for token in inspected.tokens)]
+    inspection = bert.inspect("find the key", model=str(tiny_model))
+    rows = Cells(inspection._repr_html_()).rows
+    assert [row[1] for row in rows] == ["text", *(token.text for token in inspection.tokens)]

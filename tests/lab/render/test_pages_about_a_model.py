@@ -27,7 +27,7 @@ TOKENS = (
 WORDS = (InputWord("keys", 0, 4, 0, (1, 2), False), InputWord("☃", 0, 1, 1, (3,), True))
 ROWS = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
 STATES = np.stack([ROWS, ROWS[:, ::-1]]).astype(np.float32)
-INSPECTED = Inspection(
+INSPECTION = Inspection(
     ("keys", "☃"), TOKENS, WORDS, ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, 0, 0, 0),
     EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
     Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
@@ -38,26 +38,26 @@ def evil_pages() -> list[page.Page]:
     """Pages in which every text is hostile."""
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
-    attention = replace(INSPECTED.attention, texts=(EVIL, EVIL), tokens=tokens, model=EVIL)
-    inspected = replace(
-        INSPECTED, texts=(EVIL, EVIL), tokens=tokens, words=words, attention=attention, no_pooler=EVIL
+    attention = replace(INSPECTION.attention, texts=(EVIL, EVIL), tokens=tokens, model=EVIL)
+    inspection = replace(
+        INSPECTION, texts=(EVIL, EVIL), tokens=tokens, words=words, attention=attention, no_pooler=EVIL
     )
     forms = [
-        comparison.form(form, [EVIL, EVIL], EVIL, pages.inspection(inspected), EVIL)
+        comparison.form(form, [EVIL, EVIL], EVIL, pages.inspection(inspection), EVIL)
         for form in (pages.INSPECT, pages.VOCABULARY)
     ]
     return [*forms, pages.attention(attention)]
 
 
-@pytest.mark.parametrize("drawn", evil_pages())
-def test_no_text_of_a_page_becomes_markup(drawn: page.Page) -> None:
-    assert_inert(drawn)
+@pytest.mark.parametrize("view", evil_pages())
+def test_no_text_of_a_page_becomes_markup(view: page.Page) -> None:
+    assert_inert(view)
 
 
 def test_an_inspection_shows_tokens_and_the_cosines_of_layers() -> None:
-    shown = seen(pages.inspection(INSPECTED))
-    assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in shown
-    source = page.fragment(pages.inspection(INSPECTED))
+    text = seen(pages.inspection(INSPECTION))
+    assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in text
+    source = page.fragment(pages.inspection(INSPECTION))
     assert (
         '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
     )  # 24/25; a right angle

@@ -15,19 +15,19 @@ from search.lab.render import picture
 
 def test_panels_side_by_side_have_one_scale(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same colour is the same weight in all of them."""
-    look = inspect("the key turns in the lock of the door", model=str(tiny_model)).attention
+    attention = inspect("the key turns in the lock of the door", model=str(tiny_model)).attention
     limits: list[tuple[float, float]] = []
     save = Figure.savefig
 
-    def saved(figure: Figure, *args: Any, **options: Any) -> None:
+    def save_limits(figure: Figure, *args: Any, **options: Any) -> None:
         limits.extend(image.get_clim() for axes in figure.axes for image in axes.images)
         save(figure, *args, **options)
 
-    monkeypatch.setattr(Figure, "savefig", saved)
-    picture.attention(look, (1, 2), 1)
-    largest = max(float(look.matrix(layer, 1).max()) for layer in (1, 2))
+    monkeypatch.setattr(Figure, "savefig", save_limits)
+    picture.attention(attention, (1, 2), 1)
+    largest = max(float(attention.matrix(layer, 1).max()) for layer in (1, 2))
     assert limits == [(0.0, pytest.approx(largest))] * 2
-    plots = [look.plot(Figure().subplots(), layer=layer, head=1, limit=0.5) for layer in (1, 2)]
+    plots = [attention.plot(Figure().subplots(), layer=layer, head=1, limit=0.5) for layer in (1, 2)]
     assert [axes.images[0].get_clim() for axes in plots] == [(0.0, 0.5)] * 2
-    alone = look.plot(Figure().subplots(), layer=1, head=1).images[0].get_clim()
-    assert alone == (0.0, pytest.approx(float(look.matrix(1, 1).max())))
+    alone = attention.plot(Figure().subplots(), layer=1, head=1).images[0].get_clim()
+    assert alone == (0.0, pytest.approx(float(attention.matrix(1, 1).max())))

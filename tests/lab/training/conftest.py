@@ -20,7 +20,7 @@ trainable = pytest.mark.skipif(
 
 
 def write_graded(path: Path, rows: int = 40, seed: int = 0) -> Path:
-    """Pairs of five words; the score is five times the share of places with the same word."""
+    """Write pairs of sentences; the score is five times the share of places with the same word."""
     chance = random.Random(seed)
     lines = ["sentence1\tsentence2\tscore"]
     for number in range(rows):
@@ -33,7 +33,7 @@ def write_graded(path: Path, rows: int = 40, seed: int = 0) -> Path:
 
 
 def write_pairs(path: Path, rows: int = 40, seed: int = 0) -> Path:
-    """A query is two words and a number of the passage."""
+    """Write pairs: a query is two words and the number of its passage."""
     chance = random.Random(seed)
     lines = ["query,passage"]
     for number in range(rows):
@@ -44,7 +44,7 @@ def write_pairs(path: Path, rows: int = 40, seed: int = 0) -> Path:
 
 
 def write_texts(path: Path, rows: int = 60, seed: int = 0) -> Path:
-    """Every third text is about people."""
+    """Write labelled texts; every third is about people."""
     chance = random.Random(seed)
     lines = ["text,label"]
     for i in range(rows):
@@ -55,7 +55,7 @@ def write_texts(path: Path, rows: int = 60, seed: int = 0) -> Path:
 
 
 def write_sentences(path: Path, rows: int = 40, seed: int = 0) -> Path:
-    """A name is a word that the tokenizer takes apart, and the word behind it."""
+    """Write tagged sentences: a name is a word that the tokenizer takes apart, and the word behind it."""
     chance = random.Random(seed)
     sentences = []
     for i in range(rows):
@@ -67,7 +67,7 @@ def write_sentences(path: Path, rows: int = 40, seed: int = 0) -> Path:
 
 
 def write_questions(path: Path, rows: int = 30, seed: int = 0, unanswered: int = 0) -> Path:
-    """The answer is the word between the two 'turn'; some paragraphs are longer than the model reads."""
+    """Write questions whose answer is between two 'turn'; some paragraphs are longer than the model reads."""
     chance = random.Random(seed)
     data = []
     for i in range(rows):

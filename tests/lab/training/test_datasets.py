@@ -12,7 +12,7 @@ from search.lab.training.hub import dataset_file
 datasets = pytest.importorskip("datasets")
 
 
-def saved(folder: Path, columns: dict[str, list[object]], **kinds: object) -> str:
+def save_dataset(folder: Path, columns: dict[str, list[object]], **kinds: object) -> str:
     table = datasets.Dataset.from_dict(columns)
     for name, kind in kinds.items():
         table = table.cast_column(name, kind)
@@ -21,34 +21,36 @@ def saved(folder: Path, columns: dict[str, list[object]], **kinds: object) -> st
     return str(folder / "data")
 
 
-def test_texts_with_classes(tmp_path: Path) -> None:
+def test_texts_have_the_names_of_their_classes(tmp_path: Path) -> None:
     names = datasets.ClassLabel(names=["cold", "warm"])
-    place = saved(tmp_path, {"text": ["snow falls", "the sun"], "label": [0, 1]}, label=names)
+    place = save_dataset(tmp_path, {"text": ["snow falls", "the sun"], "label": [0, 1]}, label=names)
     file = dataset_file(place, tmp_path)
-    assert [(one.text, one.label) for one in read_examples(file)] == [
+    assert [(example.text, example.label) for example in read_examples(file)] == [
         ("snow falls", "cold"),
         ("the sun", "warm"),
     ]
 
 
-def test_words_with_tags(tmp_path: Path) -> None:
+def test_words_have_the_names_of_their_tags(tmp_path: Path) -> None:
     tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER"]))
-    place = saved(tmp_path, {"tokens": [["Ada", "wrote"]], "ner_tags": [[1, 0]]}, ner_tags=tags)
+    place = save_dataset(tmp_path, {"tokens": [["Ada", "wrote"]], "ner_tags": [[1, 0]]}, ner_tags=tags)
     (sentence,) = read_conll(dataset_file(place, tmp_path))
     assert (sentence.words, sentence.labels) == (("Ada", "wrote"), ("B-PER", "O"))
 
 
-def test_questions(tmp_path: Path) -> None:
+def test_questions_have_their_answers_or_none(tmp_path: Path) -> None:
     answers = [{"text": ["water"], "answer_start": [14]}, {"text": [], "answer_start": []}]
     contexts = ["the key is in water"] * 2
-    place = saved(tmp_path, {"question": ["where?", "when?"], "context": contexts, "answers": answers})
+    place = save_dataset(
+        tmp_path, {"question": ["where?", "when?"], "context": contexts, "answers": answers}
+    )
     questions, _ = read_questions(dataset_file(place, tmp_path))
-    assert [(one.text, one.answers, one.starts) for one in questions] == [
+    assert [(question.text, question.answers, question.starts) for question in questions] == [
         ("where?", ("water",), (14,)),
         ("when?", (), ()),
     ]
 
 
-def test_what_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_a_dataset_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot load the dataset '.*nowhere'"):
         dataset_file(str(tmp_path / "nowhere"), tmp_path)

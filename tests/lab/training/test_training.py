@@ -1,4 +1,4 @@
-"""Trainings of a tiny model, a few steps each: what is learned, what the result is, how a stopped one goes on."""
+"""Training of a tiny model for a few steps: its result, its figures, and the data that it refuses."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Stop(Exception):
     """Stands for a kill."""
 
 
-def trained(what: str, place: Path, model: Path, **more: Any) -> tuple[Any, Path]:
-    """What training on made-up data reported, and the file that it was measured with."""
-    train, write, suffix, options = KINDS[what]
+def train_tiny(task: str, place: Path, model: Path, **more: Any) -> tuple[Any, Path]:
+    """Train on made-up data; return the report and the file that it was measured with."""
+    train, write, suffix, options = KINDS[task]
     dev = write(place / f"dev.{suffix}", 12, seed=1)
-    given = {"model": str(model), "dev": dev, **options, **more}
-    return train(write(place / f"data.{suffix}"), place / "out", **given), dev
+    settings = {"model": str(model), "dev": dev, **options, **more}
+    return train(write(place / f"data.{suffix}"), place / "out", **settings), dev
 
 
 def weights(folder: Path | str) -> dict[str, np.ndarray]:
@@ -78,69 +78,76 @@ def bases(dropping: Path, tiny_model: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, bases: dict[str, Path]) -> dict[str, tuple[Any, Path]]:
-    return {what: trained(what, tmp_path_factory.mktemp(what), bases[what]) for what in KINDS}
+def runs(tmp_path_factory: pytest.TempPathFactory, bases: dict[str, Path]) -> dict[str, tuple[Any, Path]]:
+    return {task: train_tiny(task, tmp_path_factory.mktemp(task), bases[task]) for task in KINDS}
 
 
-def test_an_encoder_has_the_figures_of_eval(made: dict[str, Any], dropping: Path) -> None:
+def test_an_encoder_has_the_figures_of_eval(runs: dict[str, Any], dropping: Path) -> None:
     """Before and after again, by the public evaluation; the result is a model like any other."""
-    report, dev = made["encoder"]
-    for model, said in ((str(dropping), report.before), (report.out, report.after)):
-        found = search.evaluate(dev, model=model, engine="torch").metrics
-        assert said["spearman"].mean == pytest.approx(found["spearman"].mean, abs=1e-6)
+    report, dev = runs["encoder"]
+    for model, estimates in ((str(dropping), report.before), (report.out, report.after)):
+        metrics = search.evaluate(dev, model=model, engine="torch").metrics
+        assert estimates["spearman"].mean == pytest.approx(metrics["spearman"].mean, abs=1e-6)
     encoder = Encoder(report.out, engine="torch", device="cpu")
     assert (encoder.pooling, encoder.max_tokens) == ("mean", 64)
     assert encoder.files.weights_sha256 == report.sha256 != encoder.files.tokenizer_sha256
 
 
-def test_heads_have_the_figures_of_eval(made: dict[str, Any], run: Run) -> None:
-    for what, task in (("tag", "entities"), ("read", "answers")):
-        report, dev = made[what]
+def test_heads_have_the_figures_of_eval(runs: dict[str, Any], run: Run) -> None:
+    for kind, task in (("tag", "entities"), ("read", "answers")):
+        report, dev = runs[kind]
         code, out, err = run("eval", dev, "--task", task, "--model", report.out, "--json")
         assert code == 0, err
         for name, figure in report.after.items():
             assert json.loads(out)["metrics"][name]["mean"] == pytest.approx(figure.mean)
         assert report.after["f1"].mean > report.before["f1"].mean
-    assert bert.tag("turn xyzq sound time 9", model=made["tag"][0].out).labels == (
+    assert bert.tag("turn xyzq sound time 9", model=runs["tag"][0].out).labels == (
         "O",
         "B-name",
         "I-name",
     )
-    report, dev = made["classify"]
+    report, dev = runs["classify"]
     rows = [line.split(",") for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
-    said = bert.label([text for text, _ in rows], model=report.out)
-    right = np.array([one.label == label for one, (_, label) in zip(said.texts, rows, strict=True)])
+    result = bert.label([text for text, _ in rows], model=report.out)
+    right = np.array(
+        [prediction.label == label for prediction, (_, label) in zip(result.texts, rows, strict=True)]
+    )
     assert report.after["accuracy"].mean == right.mean() > report.before["accuracy"].mean
-    assert report.classes.classes == said.classes == ("it", "them")
+    assert report.classes.classes == result.classes == ("it", "them")
     assert report.classes.confusion.sum(axis=1).tolist() == [8, 4]
     assert np.trace(report.classes.confusion) == right.sum()
 
 
-def test_heads_know_how_often_they_are_right(made: dict[str, Any]) -> None:
+def test_heads_know_how_often_they_are_right(runs: dict[str, Any]) -> None:
     """The figure is stored with the head, and every prediction comes with it."""
-    report, dev = made["classify"]
+    report, dev = runs["classify"]
     texts = [line.partition(",")[0] for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
-    labelled = bert.label(texts, model=report.out)
+    labels = bert.label(texts, model=report.out)
     right = int(np.trace(report.classes.confusion))
-    assert labelled.held_out == HeldOut(right, len(texts), "texts") == report.held_out["label"]
+    assert labels.held_out == HeldOut(right, len(texts), "texts") == report.held_out["label"]
 
-    report, dev = made["tag"]
+    report, dev = runs["tag"]
     sentences = read_conll(dev)
     tagger = load_tagger(report.out, "ner")
-    words = tagger.read([one.text for one in sentences], [one.spans for one in sentences])
+    words = tagger.read(
+        [sentence.text for sentence in sentences], [sentence.spans for sentence in sentences]
+    )
     entities = [list(chunks([word.label for word in row])) for row in words]
-    right = sum(list(chunks(one.labels)) == found for one, found in zip(sentences, entities, strict=True))
+    right = sum(
+        list(chunks(sentence.labels)) == spans
+        for sentence, spans in zip(sentences, entities, strict=True)
+    )
     assert bert.tag("the key", model=report.out).held_out == HeldOut(right, len(sentences), "sentences")
 
-    report, _ = made["read"]
+    report, _ = runs["read"]
     right = round(report.after["exact_match"].mean * report.counts["held_out"])
-    answered = bert.answer("where is the key?", "The key is here.", model=report.out)
-    assert answered.held_out == HeldOut(right, report.counts["held_out"], "questions")
-    assert all(not made[kind][0].held_out for kind in made.keys() - {"classify", "tag", "read"})
+    answer = bert.answer("where is the key?", "The key is here.", model=report.out)
+    assert answer.held_out == HeldOut(right, report.counts["held_out"], "questions")
+    assert all(not runs[kind][0].held_out for kind in runs.keys() - {"classify", "tag", "read"})
 
 
-def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> None:
-    for what, (report, _) in made.items():
+def test_a_report_agrees_with_its_files_and_figures(runs: dict[str, Any], bases: dict[str, Path]) -> None:
+    for kind, (report, _) in runs.items():
         out = Path(report.out)
         assert {"training.json", "config.json", "model.safetensors", "tokenizer.json"} <= {
             path.name for path in out.iterdir()
@@ -151,31 +158,34 @@ def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> 
             assert gap.low <= gap.mean + 1e-9 and gap.mean <= gap.high + 1e-9
         best = max(report.scores[1:], key=lambda point: point.value)
         assert (
-            next(one for one in report.scores if one.step == report.kept and one.step).value == best.value
+            next(point for point in report.scores if point.step == report.kept and point.step).value
+            == best.value
         )
         counts = report.counts
-        assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], what
+        assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], kind
         assert report.losses and report.steps <= 16 * counts["train"]
-        told = (out / "training.json").read_text(encoding="utf-8")
-        assert bases[what].name in told
-        assert str(bases[what].parent) not in told and str(out.parent) not in told
+        record = (out / "training.json").read_text(encoding="utf-8")
+        assert bases[kind].name in record
+        assert str(bases[kind].parent) not in record and str(out.parent) not in record
         assert (
-            report.sha256 in told
-            and hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest() in told
+            report.sha256 in record
+            and hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest() in record
         )
         for file in report.files:
             assert hashlib.sha256((out.parent / file.name).read_bytes()).hexdigest() == file.sha256
-            assert file.sha256 in told
+            assert file.sha256 in record
 
 
-def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> None:
-    graded, given = write_graded(tmp_path / "a.tsv"), {"model": str(tiny_model), **QUICK}
+def test_training_neither_loses_its_model_nor_overwrites_a_folder(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    graded, options = write_graded(tmp_path / "a.tsv"), {"model": str(tiny_model), **QUICK}
 
     def kill(state: Any) -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        bert.train(graded, tmp_path / "out", progress=kill, **given)
+        bert.train(graded, tmp_path / "out", progress=kill, **options)
     assert not list(tmp_path.glob(".*"))
 
     def occupy(state: Any) -> None:
@@ -183,25 +193,29 @@ def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> Non
         (tmp_path / "out" / "a.txt").write_text("another's", encoding="utf-8")
 
     with pytest.raises(InputError, match=r"training is done.*The model is in .*result"):
-        bert.train(graded, tmp_path / "out", progress=occupy, **given)
+        bert.train(graded, tmp_path / "out", progress=occupy, **options)
     assert list(tmp_path.glob(".out.*/result/model.safetensors"))
     for place, message in (
         ("out", "already exists. Give another"),
         ("no/where", "does not exist. Create it first"),
     ):
         with pytest.raises(InputError, match=message):
-            bert.train(graded, tmp_path / place, **given)
+            bert.train(graded, tmp_path / place, **options)
 
 
-def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    given = {"model": str(tiny_model), "batch_size": 4}
-    found = bert.train(write_pairs(tmp_path / "a.csv"), tmp_path / "pairs", lr=1e-12, **given)
-    assert (found.objective, found.loss) == ("pairs", "MultipleNegativesRankingLoss")
+def test_pairs_and_triplets_have_their_own_objectives(
+    tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = {"model": str(tiny_model), "batch_size": 4}
+    report = bert.train(write_pairs(tmp_path / "a.csv"), tmp_path / "pairs", lr=1e-12, **options)
+    assert (report.objective, report.loss) == ("pairs", "MultipleNegativesRankingLoss")
     assert capfd.readouterr() == ("", "")
-    assert found.before == found.after and found.difference["ndcg@10"].mean == 0 and not found.improved
+    assert (
+        report.before == report.after and report.difference["ndcg@10"].mean == 0 and not report.improved
+    )
     assert (
         "the metrics did not improve. Keep the original model, or train with other settings or examples"
-        in found.notes
+        in report.notes
     )
     rows = [
         {"query": f"key {i}", "passage": f"door {i}", "negative": f"water {i % 9}", "id": i}
@@ -212,28 +226,28 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
         tmp_path / "dev.jsonl", *({**row, "query": f"lock {i}"} for i, row in enumerate(rows))
     )
     data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
-    found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
-    assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)
-    assert "unused columns of a.jsonl: id" in " ".join(found.notes)
+    report = bert.train(data, tmp_path / "triplets", dev=dev, **options)
+    assert (report.objective, report.counts["duplicates"]) == ("triplets", 1)
+    assert "unused columns of a.jsonl: id" in " ".join(report.notes)
     with pytest.raises(InputError, match="Use the same columns"):
-        bert.train(write_graded(tmp_path / "g.tsv"), tmp_path / "out", dev=dev, **given)
+        bert.train(write_graded(tmp_path / "g.tsv"), tmp_path / "out", dev=dev, **options)
 
 
 def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
-    """What is learned and measured is what an index would encode, "query: " and "passage: " before the texts."""
+    """Training and measuring encode as an index would, with the model's prompts before the texts."""
     pairs, hashes = write_pairs(tmp_path / "a.csv", 20), []
     for prompts in ({"query": "find: ", "passage": "text: "}, {}):
         base = save_tiny_bert(tmp_path / f"base{len(prompts)}")
         settings = base / "config_sentence_transformers.json"
         settings.write_text(json.dumps({"prompts": prompts}), encoding="utf-8")
-        done = bert.train(pairs, tmp_path / f"out{len(prompts)}", model=str(base), **QUICK)
-        hashes.append(done.sha256)
-        assert Encoder(done.out).prompt("query") == prompts.get("query", "")
+        report = bert.train(pairs, tmp_path / f"out{len(prompts)}", model=str(base), **QUICK)
+        hashes.append(report.sha256)
+        assert Encoder(report.out).prompt("query") == prompts.get("query", "")
     assert hashes[0] != hashes[1]
 
 
-def test_what_is_frozen_stays_as_it_was(tiny_model: Path, tmp_path: Path) -> None:
-    """Of 3 layers: the embeddings and a layer, all."""
+def test_frozen_layers_do_not_change(tiny_model: Path, tmp_path: Path) -> None:
+    """First the embeddings and one of 3 layers are frozen, then all."""
     base, layers = weights(tiny_model), {f"encoder.layer.{i}" for i in range(3)}
     for freeze, expected in (
         (1, {"pooler", *layers} - {"encoder.layer.0"}),
@@ -241,26 +255,26 @@ def test_what_is_frozen_stays_as_it_was(tiny_model: Path, tmp_path: Path) -> Non
     ):
         place = tmp_path / str(freeze)
         place.mkdir()
-        report, _ = trained("classify", place, tiny_model, freeze=freeze, epochs=1)
+        report, _ = train_tiny("classify", place, tiny_model, freeze=freeze, epochs=1)
         now = {name.removeprefix("bert."): rows for name, rows in weights(report.out).items()}
-        moved = {name for name in now.keys() & base.keys() if not np.array_equal(now[name], base[name])}
-        parts = {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in moved}
+        changes = {name for name in now.keys() & base.keys() if not np.array_equal(now[name], base[name])}
+        parts = {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in changes}
         assert parts == expected and report.settings["freeze"] == freeze
     bare = save_tiny_bert(tmp_path / "bare", pooler=False)
-    found = []
+    results = []
     for epochs in (1, 2):  # a pooler that the base lacks learns with the head
         place = tmp_path / f"bare{epochs}"
         place.mkdir()
-        report, _ = trained("classify", place, bare, freeze="all", epochs=epochs)
-        found.append(weights(report.out))
-    moved = {name for name in found[0] if not np.array_equal(found[0][name], found[1][name])}
-    assert {name.rpartition(".")[0] for name in moved} == {"bert.pooler.dense", "classifier"}
+        report, _ = train_tiny("classify", place, bare, freeze="all", epochs=epochs)
+        results.append(weights(report.out))
+    changes = {name for name in results[0] if not np.array_equal(results[0][name], results[1][name])}
+    assert {name.rpartition(".")[0] for name in changes} == {"bert.pooler.dense", "classifier"}
 
 
-def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path: Path) -> None:
+def test_a_head_for_the_same_classes_is_trained_further(runs: dict[str, Any], tmp_path: Path) -> None:
     """So that more can be learned later; for other classes a new one begins."""
-    first, _ = made["classify"]
-    again, _ = trained("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9)
+    first, _ = runs["classify"]
+    again, _ = train_tiny("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9)
     assert again.before["accuracy"].mean == first.after["accuracy"].mean
     assert len(again.scores) == 1 + 4  # nothing became better, so it stopped after three evaluations more
     content = write_texts(tmp_path / "a.csv").read_text(encoding="utf-8").replace(",them", ",people")
@@ -269,16 +283,18 @@ def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path:
         tmp_path / "other.csv", tmp_path / "fresh", model=first.out, lr=1e-9, epochs=1
     )
     assert fresh.classes.classes == ("it", "people")
-    old, new = (weights(one)["classifier.weight"] for one in (first.out, fresh.out))
+    old, new = (weights(folder)["classifier.weight"] for folder in (first.out, fresh.out))
     assert not np.allclose(old, new, atol=1e-3)
 
 
-def test_questions_without_an_answer_and_bf16(tiny_model: Path, tmp_path: Path, run: Run) -> None:
-    """As in SQuAD 2.0 no answer is an answer; figures are of fp32 whatever the steps are of."""
+def test_a_reader_trained_in_bf16_has_the_figures_of_eval(
+    tiny_model: Path, tmp_path: Path, run: Run
+) -> None:
+    """No answer counts as an answer, as in SQuAD 2.0; figures are measured in fp32."""
     dev = write_questions(tmp_path / "dev.json", 8, seed=1, unanswered=4)
     data = write_questions(tmp_path / "a.json", 24, unanswered=8)
-    given = {"model": str(tiny_model), "dev": dev, "epochs": 1, "precision": "bf16"}
-    report = bert.train_reader(data, tmp_path / "out", **given)
+    options = {"model": str(tiny_model), "dev": dev, "epochs": 1, "precision": "bf16"}
+    report = bert.train_reader(data, tmp_path / "out", **options)
     out = run("eval", dev, "--task", "answers", "--model", report.out, "--json")[1]
     assert json.loads(out)["metrics"]["f1"]["mean"] == pytest.approx(report.after["f1"].mean)
 
@@ -292,7 +308,7 @@ def test_questions_without_an_answer_and_bf16(tiny_model: Path, tmp_path: Path, 
         ({"precision": "fp8"}, "unknown precision 'fp8'"),
     ],
 )
-def test_settings_that_make_no_sense(
+def test_settings_that_make_no_sense_are_refused(
     options: dict[str, Any], message: str, tiny_model: Path, tmp_path: Path
 ) -> None:
     data = write_texts(tmp_path / "a.csv")
@@ -309,7 +325,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("what", "name", "content", "message"),
+    ("task", "name", "content", "message"),
     [
         ("encoder", "a.csv", "one,two\na,b\n", "a.csv:1: cannot train on the columns one, two"),
         ("encoder", "a.csv", "query,passage\na,b\nc\n", "a.csv:3: more or fewer fields than the 2"),
@@ -329,27 +345,29 @@ WRONG = {
         ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'door' is not at answer"),
     ],
 )  # fmt: skip
-def test_data_that_nothing_can_be_learned_from(
-    what: str, name: str, content: str, message: str, tiny_model: Path, tmp_path: Path
+def test_data_that_nothing_can_be_learned_from_is_refused(
+    task: str, name: str, content: str, message: str, tiny_model: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        KINDS[what][0](path, tmp_path / "out", model=str(tiny_model))
+        KINDS[task][0](path, tmp_path / "out", model=str(tiny_model))
     assert not list(tmp_path.glob(".*"))
 
 
-def test_other_refusals(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"model": str(tiny_model)}
+def test_mismatched_data_other_models_and_a_missing_extra_are_refused(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"model": str(tiny_model)}
     (tmp_path / "dev.csv").write_text("text,label\nc,other\n", encoding="utf-8")
     with pytest.raises(InputError, match="no training example has the label 'other'"):
         bert.train_classifier(
-            write_texts(tmp_path / "a.csv"), tmp_path / "out", dev=tmp_path / "dev.csv", **given
+            write_texts(tmp_path / "a.csv"), tmp_path / "out", dev=tmp_path / "dev.csv", **options
         )
     same = [{"sentence1": "a key", "sentence2": "a key", "score": i / 4} for i in range(4)]
     dev = write_lines(tmp_path / "d.jsonl", *same)
     with pytest.raises(ModelError, match="all held-out examples have the same"):
-        bert.train(write_graded(tmp_path / "a.tsv"), tmp_path / "out", dev=dev, **given)
+        bert.train(write_graded(tmp_path / "a.tsv"), tmp_path / "out", dev=dev, **options)
     folder = save_tiny_bert(tmp_path / "m")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
@@ -360,4 +378,4 @@ def test_other_refusals(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.Mo
         "search.lab.training.run.find_spec", lambda name: None if name == "datasets" else object()
     )
     with pytest.raises(OptionalDependency, match=r"'datasets'.*pip install 'seewhy\[training\]'"):
-        bert.train(tmp_path / "a.tsv", tmp_path / "out", **given)
+        bert.train(tmp_path / "a.tsv", tmp_path / "out", **options)
