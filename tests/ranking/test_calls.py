@@ -1,4 +1,4 @@
-"""How much code a query passes through, of a process that has asked before."""
+"""Amount of code that a query passes through, in a process that has asked before."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ def test_a_warm_query_calls_few_functions_in_few_files(notes: Path, tiny_model: 
         os.utime(file, (1e9, 1e9))
     index = search.Index.build(notes, model=str(tiny_model))
     index.query("open the water door")
-    called, deepest = set(), 0
+    functions, deepest = set(), 0
 
     def note(frame: FrameType | None, event: str, _: object) -> None:
         nonlocal deepest
@@ -27,7 +27,7 @@ def test_a_warm_query_calls_few_functions_in_few_files(notes: Path, tiny_model: 
             and not frame.f_code.co_name.endswith("comp>")
             and ROOT in Path(frame.f_code.co_filename).parents
         ):
-            called.add((frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_code.co_name))
+            functions.add((frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_code.co_name))
             while frame:
                 depth += ROOT in Path(frame.f_code.co_filename).parents
                 frame = frame.f_back
@@ -39,6 +39,6 @@ def test_a_warm_query_calls_few_functions_in_few_files(notes: Path, tiny_model: 
     finally:
         sys.setprofile(None)
     assert hits
-    assert len(called) <= FUNCTIONS
-    assert len({file for file, _, _ in called}) <= FILES
+    assert len(functions) <= FUNCTIONS
+    assert len({file for file, _, _ in functions}) <= FILES
     assert deepest <= DEPTH
