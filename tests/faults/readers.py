@@ -67,14 +67,18 @@ def _collect(readers: list[Child], outcome: Outcome) -> None:
     times: list[float] = []
     errors, mixed, notes = 0, 0, 0
     for reader in readers:
-        said = reader.finish()
+        report = reader.finish()
         status = reader.wait()
-        if said is None:
+        if report is None:
             outcome.failures.append(f"a reader ended with status {status}: {reader.last_words()}")
             continue
-        times += said["times"]
-        errors, mixed, notes = errors + len(said["errors"]), mixed + said["mixed"], notes + said["notes"]
-        outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
+        times += report["times"]
+        errors, mixed, notes = (
+            errors + len(report["errors"]),
+            mixed + report["mixed"],
+            notes + report["notes"],
+        )
+        outcome.failures += [f"reader: {error}" for error in report["errors"][:5]]
     if mixed:
         outcome.failures.append(f"{mixed} answers from two states of the index")
     outcome.figures |= {
