@@ -28,6 +28,7 @@ from search.records.documents import Document, Passage
 from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
 from search.records.visible_text import visible
+from search.searcher import Searcher
 from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.bm25 import brute_force
@@ -92,7 +93,7 @@ def repaired_without_faiss_files(index: Path) -> None:
 
 def opened(index: Path) -> Index:
     """An index for reading with the double; raises what `Index.open` raises."""
-    return Index(opening.opened(index), ENCODER, offline=True, engine="auto")
+    return Index(Searcher(opening.opened(index), ENCODER, offline=True, engine="auto"))
 
 
 @lru_cache(maxsize=20_000)
