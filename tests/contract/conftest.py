@@ -115,7 +115,7 @@ def agent(index: search.Index) -> Iterator[Api]:
 
 
 class Answers:
-    """All that an index answers, apart from ids: paths, spans, lines, texts and scores; equal but for rounding."""
+    """Answers of an index, apart from ids: paths, spans, lines, texts and scores; equal but for rounding."""
 
     def __init__(
         self, index: search.Index, queries: Sequence[str], modes: Sequence[str] = ("hybrid", "lexical")

@@ -237,7 +237,7 @@ def _kill_at(case: Scenario, workers: Workers, outcome: Outcome, **task: Any) ->
 
 
 def sample(moments: list[Any], most: int | None, rng: Random) -> list[Any]:
-    """All of them, or one at random out of each of `most` equal parts."""
+    """Choose one moment at random out of each of `most` equal parts; all of them where `most` is None."""
     if most is None or most >= len(moments):
         return moments
     edges = [round(i * len(moments) / most) for i in range(most + 1)]

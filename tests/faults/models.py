@@ -63,7 +63,7 @@ def encodes(place: Path) -> tuple[str, str]:
     conversions, remark, by = 0, "", ""
 
     def copy_conversion(model: Any, folder: Path) -> None:
-        """In place of a conversion, which takes a second: the one that was made before."""
+        """Copy an earlier conversion, in place of one that takes a second."""
         nonlocal conversions
         conversions += 1
         source = _entry(place / "base", place / "model")

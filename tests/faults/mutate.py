@@ -203,7 +203,7 @@ def _answers(place: Path) -> Finding:
 
 
 def answers(index: Path, mode: Mode) -> list[Any]:
-    """All that an index answers to a few questions; scores without their last digits."""
+    """Hits of a few questions; scores without their last digits."""
     reader = oracle.opened(index)
     return [
         (

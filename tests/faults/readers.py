@@ -57,7 +57,7 @@ def against_a_writer(
 
 
 def _write_version(folder: Path, names: list[str], seed: int, version: int) -> None:
-    """All files anew, the same but for the word of the version: so the number of passages never changes."""
+    """Write all files again, the same but for the word of the version: so the number of passages never changes."""
     rng = Random(seed)
     for name in names:
         put(folder / name, text_of(rng, Path(name).suffix, f"version{version}"))
