@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterat
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """In place of a home for each test: all ask one index."""
+    """One home, in place of a home for each test: all ask one index."""
     for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     return home
@@ -58,10 +58,10 @@ def oracle(index: search.Index) -> Oracle:
     return Oracle(index)
 
 
-def command(*arguments: Any, **how: Any) -> subprocess.CompletedProcess[str]:
+def command(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `seewhy ARGUMENTS` in a process of its own."""
     line = [sys.executable, "-m", "search", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, **how)
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, **options)
 
 
 @pytest.fixture(scope="session")
@@ -70,10 +70,10 @@ def server(index: search.Index) -> Iterator[str]:
     line = [sys.executable, "-m", "search", "serve", "-i", "contract", "--port", "0"]
     with subprocess.Popen(line, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        for said in process.stdout:
-            if "http://127.0.0.1:" in said:
+        for message in process.stdout:
+            if "http://127.0.0.1:" in message:
                 break
-        port = said.split("http://127.0.0.1:")[1].split("/")[0].strip(" .,")
+        port = message.split("http://127.0.0.1:")[1].split("/")[0].strip(" .,")
         yield f"http://127.0.0.1:{port}"
         process.terminate()
 
@@ -82,12 +82,12 @@ def server(index: search.Index) -> Iterator[str]:
 def api(server: str) -> Api:
     """Asks /api/v1: its answer, decoded."""
 
-    def ask(path: str, **given: Any) -> Any:
-        said = {k: json.dumps(v) if isinstance(v, bool) else v for k, v in given.items()}
+    def ask(path: str, **parameters: Any) -> Any:
+        query = {k: json.dumps(v) if isinstance(v, bool) else v for k, v in parameters.items()}
         with urllib.request.urlopen(
-            f"{server}/api/v1/{path}?{urlencode(said, doseq=True)}", timeout=60
-        ) as got:
-            return json.load(got)
+            f"{server}/api/v1/{path}?{urlencode(query, doseq=True)}", timeout=60
+        ) as response:
+            return json.load(response)
 
     return ask
 
@@ -115,7 +115,7 @@ def agent(index: search.Index) -> Iterator[Api]:
 
 
 class Answers:
-    """All that an index answers, apart from ids: paths, spans, lines, texts and scores; equal but for rounding."""
+    """Answers of an index, apart from ids: paths, spans, lines, texts and scores; equal but for rounding."""
 
     def __init__(
         self, index: search.Index, queries: Sequence[str], modes: Sequence[str] = ("hybrid", "lexical")
@@ -137,8 +137,8 @@ class Answers:
         if not isinstance(other, Answers) or len(self.passages) != len(other.passages):
             return False
         return all(
-            mine.keys() == theirs.keys() and all(abs(mine[key] - theirs[key]) < 1e-5 for key in mine)
-            for mine, theirs in zip(self.passages, other.passages, strict=True)
+            left.keys() == right.keys() and all(abs(left[key] - right[key]) < 1e-5 for key in left)
+            for left, right in zip(self.passages, other.passages, strict=True)
         )
 
 

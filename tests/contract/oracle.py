@@ -1,8 +1,8 @@
-"""What an index should answer, worked out by brute force from public names alone.
+"""The answers an index should give, worked out by brute force from public names alone.
 
-write_folder(folder)         a folder of all plain formats with a few hundred passages
-Oracle(index)                every passage, its embedding, BM25, and rankings of them
-assert_ranked(hits, wanted)  hits are what the oracle wants, in its order
+write_folder(folder)           a folder of all plain formats with a few hundred passages
+Oracle(index)                  every passage, its embedding, BM25, and rankings of them
+assert_ranked(hits, expected)  hits are what the oracle expects, in its order
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def write_folder(folder: Path, seed: int = 7) -> Path:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode())
-        when = NEW if number % 2 else OLD
-        os.utime(file, (when, when))
+        mtime = NEW if number % 2 else OLD
+        os.utime(file, (mtime, mtime))
     return folder
 
 
@@ -134,11 +134,11 @@ class Row:
 
     @property
     def encoded(self) -> str:
-        shown = without_spans(self.text, self.hidden)
-        return f"{self.context}\n{shown}" if self.context else shown
+        text = without_spans(self.text, self.hidden)
+        return f"{self.context}\n{text}" if self.context else text
 
 
-Wanted = list[tuple[float, Row]]
+Ranking = list[tuple[float, Row]]
 
 
 class Oracle:
@@ -169,7 +169,7 @@ class Oracle:
         texts = list(dict.fromkeys(row.encoded for row in self.rows))
         encoded = dict(zip(texts, self.encoder.encode(texts, role="document"), strict=True))
         self.vectors = np.array([encoded[row.encoded] for row in self.rows])
-        self.position = {row.id: at for at, row in enumerate(self.rows)}
+        self.position = {row.id: number for number, row in enumerate(self.rows)}
         self._words = BruteForce({row.id: row.encoded for row in self.rows})
 
     def __getitem__(self, passage: int) -> Row:
@@ -218,7 +218,7 @@ class Oracle:
         phrases: bool = False,
         without: Sequence[str] = (),
         passes: Callable[[Row], bool] = lambda row: True,
-    ) -> Wanted:
+    ) -> Ranking:
         """Every passage that passes, best first; with equal scores by id."""
         weight = {"dense": 1.0, "lexical": 0.0}.get(mode, weight)
         keywords = self.keywords(query, phrases, without)
@@ -230,35 +230,35 @@ class Oracle:
         ]
         return in_order(ranked)
 
-    def copied(self, row: Row) -> bool:
-        """Its text is in five passages or more."""
+    def is_copied(self, row: Row) -> bool:
+        """True if the text of a row is in five passages or more."""
         return sum(other.text == row.text for other in self.rows) >= 5
 
     def selected(
         self,
-        ranked: Wanted,
+        ranked: Ranking,
         k: int = 10,
         offset: int = 0,
         per_document: int = 3,
         group: bool = False,
         min_score: float | None = None,
         all_copies: bool = False,
-    ) -> Wanted:
+    ) -> Ranking:
         """The part of a ranking that is shown."""
         ranked = [item for item in ranked if min_score is None or item[0] >= min_score]
         complete = ranked
         if not all_copies:
-            seen: set[str] = set()
-            once = []
+            texts: set[str] = set()
+            unique = []
             for score, row in ranked:
-                if not (row.text in seen and self.copied(row)):
-                    once.append((score, row))
-                seen.add(row.text)
-            ranked = once
+                if not (row.text in texts and self.is_copied(row)):
+                    unique.append((score, row))
+                texts.add(row.text)
+            ranked = unique
         if group:
             documents = list(dict.fromkeys(row.document_id for _, row in ranked))[offset : offset + k]
-            groups = [[item for item in complete if item[1].document_id == one] for one in documents]
-            return [item for found in groups for item in found[: per_document or None]]
+            groups = [[item for item in complete if item[1].document_id == id_] for id_ in documents]
+            return [item for items in groups for item in items[: per_document or None]]
         if per_document:
             number: dict[int, int] = {}
             within, behind = [], []
@@ -269,14 +269,14 @@ class Oracle:
         return ranked[offset : offset + k]
 
 
-def in_order(ranked: Wanted) -> Wanted:
+def in_order(ranked: Ranking) -> Ranking:
     return sorted(ranked, key=lambda item: (-item[0], item[1].id))
 
 
-def assert_ranked(hits: Sequence[search.Hit], wanted: Wanted, *, ordered: bool = True) -> None:
-    """Hits have the scores that are wanted, in this order; passages may change places only at (nearly) equal scores."""
-    assert len(hits) == len(wanted)
-    scores = np.array([score for score, _ in wanted])
+def assert_ranked(hits: Sequence[search.Hit], expected: Ranking, *, ordered: bool = True) -> None:
+    """Hits have these scores, in this order; passages may change places only at (nearly) equal scores."""
+    assert len(hits) == len(expected)
+    scores = np.array([score for score, _ in expected])
     np.testing.assert_allclose([hit.score for hit in hits], scores, rtol=0, atol=SCORE)
     assert len({hit.passage_id for hit in hits}) == len(hits)
     assert (
@@ -284,10 +284,12 @@ def assert_ranked(hits: Sequence[search.Hit], wanted: Wanted, *, ordered: bool =
         if hits
         else True
     )
-    for at, (hit, (_, row)) in enumerate(zip(hits, wanted, strict=True)):
+    for position, (hit, (_, row)) in enumerate(zip(hits, expected, strict=True)):
         if hit.passage_id != row.id:  # another passage with the same score
-            assert np.sum(np.abs(scores - scores[at]) <= 2 * SCORE) > 1 or at == len(hits) - 1, (
-                at,
+            assert (
+                np.sum(np.abs(scores - scores[position]) <= 2 * SCORE) > 1 or position == len(hits) - 1
+            ), (
+                position,
                 hit,
                 row,
             )

@@ -73,35 +73,35 @@ def test_why_not_of_a_file_takes_its_best_passage(
         rank, row = next(
             (n, row) for n, (_, row) in enumerate(ranked, 1) if row.path == str(folder / name)
         )
-        for what in (folder / name, str(folder / name)):
-            why = index.why_not(QUERIES[0], what, k=1)
+        for document in (folder / name, str(folder / name)):
+            why = index.why_not(QUERIES[0], document, k=1)
             assert why.hit and (why.hit.rank, why.hit.passage_id) == (rank, row.id)
 
 
 def test_why_not_names_the_cause(index: search.Index, oracle: Oracle, folder: Path) -> None:
     query = QUERIES[0]
 
-    def cause(what: Any, **how: Any) -> str:
-        return index.why_not(how.pop("query", query), what, **how).cause
+    def cause(passage: Any, **options: Any) -> str:
+        return index.why_not(options.pop("query", query), passage, **options).cause
 
     ranked = oracle.ranking(query)
-    shown = index.query(query, k=10)
-    assert {cause(hit.passage_id) for hit in shown} == {"found"}
+    hits = index.query(query, k=10)
+    assert {cause(hit.passage_id) for hit in hits} == {"found"}
     low = index.why_not(query, ranked[-1][1].id)
     assert low.cause == "lower" and low.hit and low.last is not None and low.contrast is not None
-    assert low.last.passage_id == shown[-1].passage_id
-    assert low.contrast.gap == pytest.approx(shown[-1].score - ranked[-1][0], abs=SCORE)
-    assert cause(shown[0].passage_id, where=f"not kind={oracle[shown[0].passage_id].kind}") == "filtered"
+    assert low.last.passage_id == hits[-1].passage_id
+    assert low.contrast.gap == pytest.approx(hits[-1].score - ranked[-1][0], abs=SCORE)
+    assert cause(hits[0].passage_id, where=f"not kind={oracle[hits[0].passage_id].kind}") == "filtered"
     old = next(row for _, row in ranked if row.mtime != NEW)
     assert cause(old.id, since=SINCE) == "filtered"
     copies = [row.id for row in oracle.rows if row.text == COPIED]
-    found = index.query(COPIED, k=1)[0].passage_id
-    assert [cause(id_, query=COPIED, k=3) for id_ in copies if id_ != found] == ["copy"] * 6
+    hit_id = index.query(COPIED, k=1)[0].passage_id
+    assert [cause(id_, query=COPIED, k=3) for id_ in copies if id_ != hit_id] == ["copy"] * 6
     limited = oracle.selected(ranked, 60, per_document=1)
     over = [
         row for score, row in ranked if score > limited[-1][0] + SCORE and (score, row) not in limited
     ]
-    over = [row for row in over if not oracle.copied(row)]
+    over = [row for row in over if not oracle.is_copied(row)]
     assert over and {cause(row.id, k=60, per_document=1) for row in over} == {"limit"}
     assert cause(folder / "nothing.md") == "not indexed"
     near = f"{low.hit.document.partition('#')[0]}x"
@@ -142,22 +142,22 @@ def similar(oracle: Oracle, rows: list[Any], own: bool) -> Any:
 @pytest.mark.parametrize("own", [False, True])
 def test_similar_passages_are_the_nearest(index: search.Index, oracle: Oracle, own: bool) -> None:
     for row in oracle.rows[::45]:
-        wanted = similar(oracle, [row], own)
-        assert_ranked(index.similar(row.id, k=10_000, same_document=own, **ALL), wanted)
+        expected = similar(oracle, [row], own)
+        assert_ranked(index.similar(row.id, k=10_000, same_document=own, **ALL), expected)
         assert_ranked(
-            index.similar(row.id, k=5, same_document=own), oracle.selected(wanted, 5), ordered=False
+            index.similar(row.id, k=5, same_document=own), oracle.selected(expected, 5), ordered=False
         )
     for name in ("txt/t05.txt", "md/m03.md"):
         rows = [row for row in oracle.rows if row.document == name]
-        wanted = similar(oracle, rows, own)
-        assert_ranked(index.similar(rows[0].path, k=20, same_document=own, **ALL), wanted[:20])
+        expected = similar(oracle, rows, own)
+        assert_ranked(index.similar(rows[0].path, k=20, same_document=own, **ALL), expected[:20])
 
 
 def test_similar_takes_filters_and_is_explained(index: search.Index, oracle: Oracle) -> None:
     row = oracle.rows[100]
-    wanted = [item for item in similar(oracle, [row], False) if item[1].kind == "jsonl"]
+    expected = [item for item in similar(oracle, [row], False) if item[1].kind == "jsonl"]
     hits = index.similar(row.id, k=8, where="kind=jsonl", offset=2, **ALL)
-    assert_ranked(hits, wanted[2:10])
+    assert_ranked(hits, expected[2:10])
     why = index.explain_similar(row.id, hits[0])
     assert why.score == pytest.approx(hits[0].score, abs=SCORE)
     assert why.contributions.sum() == pytest.approx(hits[0].score, abs=SCORE)
@@ -169,11 +169,11 @@ def clusters(oracle: Oracle, threshold: float, rows: list[int]) -> set[frozenset
     groups = np.arange(len(rows))
     while not np.array_equal(joined := np.array([groups[row].min() for row in near]), groups):
         groups = joined
-    found = [
+    components = [
         frozenset(oracle.rows[rows[i]].id for i in np.flatnonzero(groups == g))
         for g in set(groups.tolist())
     ]
-    return {one for one in found if len(one) > 1}
+    return {ids for ids in components if len(ids) > 1}
 
 
 @pytest.mark.parametrize("pairs", [9, 40, 90, 400])
@@ -184,19 +184,19 @@ def test_duplicates_are_all_pairs_above_a_cosine(index: search.Index, oracle: Or
         int(np.argmin(np.diff(different[pairs : pairs + 20]))) + pairs
     )  # no pair is near to this threshold
     threshold = float((different[gap] + different[gap + 1]) / 2)
-    every = list(range(len(oracle.rows)))
-    some = [at for at in every if oracle.rows[at].kind in ("text", "csv")]
-    for where, rows in ((None, every), ("kind in (text, csv)", some)):
-        found = index.duplicates(threshold, where=where)
-        ids = [frozenset(passage.passage_id for passage in cluster.passages) for cluster in found]
+    all_rows = list(range(len(oracle.rows)))
+    text_rows = [number for number in all_rows if oracle.rows[number].kind in ("text", "csv")]
+    for where, rows in ((None, all_rows), ("kind in (text, csv)", text_rows)):
+        duplicates = index.duplicates(threshold, where=where)
+        ids = [frozenset(passage.passage_id for passage in cluster.passages) for cluster in duplicates]
         assert set(ids) == clusters(oracle, threshold, rows)
-        assert [len(one) for one in ids] == sorted(map(len, ids), reverse=True)
-        for cluster in found:
+        assert [len(group) for group in ids] == sorted(map(len, ids), reverse=True)
+        for cluster in duplicates:
             texts = {passage.text for passage in cluster.passages}
             assert cluster.exact == (len(texts) == 1)
             assert cluster.lowest >= threshold - SCORE
     exact = [cluster for cluster in index.duplicates(0.999999) if cluster.exact]
-    assert sorted((len(one.passages), one.passages[0].text) for one in exact) == [
+    assert sorted((len(group.passages), group.passages[0].text) for group in exact) == [
         (2, TWICE),
         (7, COPIED),
     ]

@@ -49,7 +49,9 @@ def test_nothing_of_a_plain_text_is_lost(index: search.Index, oracle: Oracle, fo
             covered |= set(range(passage.start, passage.end))
             assert text[passage.start : passage.end].split() == passage.text.split()
         assert [
-            at for at, character in enumerate(text) if not character.isspace() and at not in covered
+            position
+            for position, character in enumerate(text)
+            if not character.isspace() and position not in covered
         ] == []
     assert len(files) == 24
 
@@ -116,7 +118,7 @@ def test_several_folders_make_one_index(tmp_path: Path, tiny_model: Path) -> Non
     assert {hit.path for hit in index.query("door")} == {str(folder / "same.txt") for folder in folders}
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path, tiny_model: Path) -> None:
+def test_skipped_files_are_counted(tmp_path: Path, tiny_model: Path) -> None:
     folder = write_folder(tmp_path / "notes", seed=1)
     (folder / "binary.txt").write_bytes(bytes(range(256)) * 20)
     (folder / "empty.md").write_text("\n")

@@ -34,14 +34,16 @@ ALL: dict[str, Any] = {"per_document": 0, "all_copies": True}
 def test_every_mode_ranks_all_passages_as_brute_force_does(
     index: search.Index, oracle: Oracle, query: str, mode: str
 ) -> None:
-    wanted = oracle.ranking(query, mode)
-    assert_ranked(index.query(query, k=10_000, mode=mode, **ALL), wanted)
+    expected = oracle.ranking(query, mode)
+    assert_ranked(index.query(query, k=10_000, mode=mode, **ALL), expected)
     for k in (1, 3, 10, 50):
-        assert_ranked(index.query(query, k=k, mode=mode, **ALL), wanted[:k])
+        assert_ranked(index.query(query, k=k, mode=mode, **ALL), expected[:k])
 
 
 @pytest.mark.parametrize("weight", [0.02, 0.3, 0.5, 0.98])
-def test_every_weight(index: search.Index, oracle: Oracle, weight: float) -> None:
+def test_every_weight_ranks_as_brute_force_does(
+    index: search.Index, oracle: Oracle, weight: float
+) -> None:
     for query in QUERIES:
         for k in (5, 10_000):
             hits = index.query(query, k=k, weight=weight, **ALL)
@@ -53,9 +55,9 @@ def test_the_parts_of_a_score_are_cosine_and_bm25(index: search.Index, oracle: O
         cosines = oracle.cosines(oracle.embedding(query))
         words = oracle.keywords(query)
         for hit in index.query(query, k=10_000, **ALL):
-            at = oracle.position[hit.passage_id]
-            assert hit.cosine == pytest.approx(cosines[at], abs=SCORE)
-            assert hit.lexical == pytest.approx(words[at], abs=SCORE)
+            position = oracle.position[hit.passage_id]
+            assert hit.cosine == pytest.approx(cosines[position], abs=SCORE)
+            assert hit.lexical == pytest.approx(words[position], abs=SCORE)
             assert hit.score == pytest.approx(0.75 * hit.cosine + 0.25 * hit.lexical, abs=1e-12)
             assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-12)
             assert hit.mode == "hybrid"
@@ -67,8 +69,8 @@ def test_words_in_more_than_half_of_the_passages_count_only_alone_and_unknown_on
     index: search.Index, oracle: Oracle
 ) -> None:
     assert oracle.count("the") > len(oracle.rows) / 2
-    alone = index.query("the", k=10_000, mode="lexical", **ALL)
-    assert len(alone) == oracle.count("the")
+    common = index.query("the", k=10_000, mode="lexical", **ALL)
+    assert len(common) == oracle.count("the")
     beside = {
         hit.passage_id: hit.score
         for hit in index.query("the zebra lock", k=10_000, mode="lexical", **ALL)
@@ -113,16 +115,16 @@ def test_a_filter_chooses_passages_and_changes_no_score(
     assert any(map(passes, oracle.rows)) == (where != "lang=nowhere")
     assert not all(map(passes, oracle.rows))
     for mode in ("hybrid", "dense", "lexical"):
-        wanted = oracle.ranking(QUERIES[0], mode, passes=passes)
+        expected = oracle.ranking(QUERIES[0], mode, passes=passes)
         for k in (4, 10_000):
-            assert_ranked(index.query(QUERIES[0], k=k, mode=mode, where=where, **ALL), wanted[:k])
+            assert_ranked(index.query(QUERIES[0], k=k, mode=mode, where=where, **ALL), expected[:k])
 
 
 def test_since_chooses_by_the_time_of_the_file(index: search.Index, oracle: Oracle) -> None:
     for passes, where in ((lambda row: True, None), (FILTERS["lang=en"], "lang=en")):
-        wanted = oracle.ranking(QUERIES[2], passes=lambda row: row.mtime == NEW and passes(row))  # noqa: B023
-        assert 0 < len(wanted) < len(oracle.rows)
-        assert_ranked(index.query(QUERIES[2], k=10_000, where=where, since=SINCE, **ALL), wanted)
+        expected = oracle.ranking(QUERIES[2], passes=lambda row: row.mtime == NEW and passes(row))  # noqa: B023
+        assert 0 < len(expected) < len(oracle.rows)
+        assert_ranked(index.query(QUERIES[2], k=10_000, where=where, since=SINCE, **ALL), expected)
 
 
 @pytest.mark.parametrize("where", ["lang=", "lang=en and", "(kind=text", "year>>3", "nofield=3", ""])
@@ -132,14 +134,14 @@ def test_a_filter_that_cannot_be_read_is_refused(index: search.Index, where: str
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
-def test_selections_show_what_they_are_to_show(index: search.Index, oracle: Oracle, mode: str) -> None:
+def test_selections_match_brute_force(index: search.Index, oracle: Oracle, mode: str) -> None:
     rng = random.Random(mode)
     for _ in range(40):
         query = rng.choice(QUERIES)
         ranked = oracle.ranking(query, mode)
         if not ranked:
             continue
-        how: dict[str, Any] = {
+        options: dict[str, Any] = {
             "offset": rng.choice([0, 0, 1, 7, 50, 10_000]),
             "per_document": rng.choice([0, 1, 2, 3, 5]),
             "group": rng.random() < 0.4,
@@ -147,18 +149,21 @@ def test_selections_show_what_they_are_to_show(index: search.Index, oracle: Orac
             "all_copies": rng.random() < 0.5,
         }
         k = rng.choice([1, 3, 10, 60, 10_000])
-        hits, wanted = index.query(query, k=k, mode=mode, **how), oracle.selected(ranked, k, **how)
-        assert_ranked(hits, wanted, ordered=False)
-        assert [hit.document_id for hit in hits] == [row.document_id for _, row in wanted], how
-        if hits and not how["group"]:
-            assert hits[0].rank == how["offset"] + 1  # ranks go on counting
+        hits, expected = (
+            index.query(query, k=k, mode=mode, **options),
+            oracle.selected(ranked, k, **options),
+        )
+        assert_ranked(hits, expected, ordered=False)
+        assert [hit.document_id for hit in hits] == [row.document_id for _, row in expected], options
+        if hits and not options["group"]:
+            assert hits[0].rank == options["offset"] + 1  # ranks go on counting
 
 
 def test_a_text_in_many_documents_is_shown_once(index: search.Index) -> None:
     for mode in ("hybrid", "dense", "lexical"):
         once = [hit.text for hit in index.query(COPIED, k=10_000, mode=mode)]
-        every = [hit.text for hit in index.query(COPIED, k=10_000, mode=mode, all_copies=True)]
-        assert (once.count(COPIED), every.count(COPIED)) == (1, 7)
+        copies = [hit.text for hit in index.query(COPIED, k=10_000, mode=mode, all_copies=True)]
+        assert (once.count(COPIED), copies.count(COPIED)) == (1, 7)
         assert once.count(TWICE) in (0, 2)  # what is in two documents is no boilerplate
     assert index.query(COPIED, k=1)[0].copies == 6
 
@@ -168,9 +173,9 @@ def test_a_phrase_is_one_term(index: search.Index, oracle: Oracle) -> None:
     first = " ".join(row.text.split()[3:5]).strip(".?!").lower()
     for query in (f'"{first}" water', '"the token" sound', '"zebra of" water', 'of "the a"'):
         for mode in ("hybrid", "lexical"):
-            wanted = oracle.ranking(query, mode, phrases=True)
+            expected = oracle.ranking(query, mode, phrases=True)
             question = search.Question.of(query)  # of which no phrase has to be in a hit
-            assert_ranked(index.query(question, k=10_000, mode=mode, **ALL), wanted)
+            assert_ranked(index.query(question, k=10_000, mode=mode, **ALL), expected)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +193,7 @@ def test_a_phrase_is_one_term(index: search.Index, oracle: Oracle) -> None:
         ('water 5" - --key -2 -k x:y lang: C:\\ 10:30', None, [], [], None),
     ],
 )  # fmt: skip
-def test_quotes_minus_signs_and_filters_in_the_query(
+def test_quotes_minus_signs_and_filters_in_the_query_narrow_the_hits(
     index: search.Index, oracle: Oracle, query: str, text: str | None, has: list[str], lacks: list[str], passes: Any
 ) -> None:  # fmt: skip
     rest = query if text is None else text
@@ -196,8 +201,8 @@ def test_quotes_minus_signs_and_filters_in_the_query(
     outside = [oracle.having(term) for term in lacks]
 
     def fits(row: Row) -> bool:
-        here = all(row.id in ids for ids in inside) and not any(row.id in ids for ids in outside)
-        return here and (passes is None or passes(row))
+        allowed = all(row.id in ids for ids in inside) and not any(row.id in ids for ids in outside)
+        return allowed and (passes is None or passes(row))
 
     for mode in ("hybrid", "dense", "lexical"):
         hits = index.query(query, k=10_000, mode=mode, **ALL)
@@ -209,12 +214,12 @@ def test_quotes_minus_signs_and_filters_in_the_query(
             hit.score for hit in literal if fits(oracle[hit.passage_id])
         ]
     narrowed = index.query(query, k=10_000, where="lang=de or lang=en", **ALL)
-    both = [
+    expected = [
         row.id
         for _, row in oracle.ranking(rest, phrases=True, passes=fits)
         if row.metadata.get("lang") in ("de", "en")
     ]
-    assert {hit.passage_id for hit in narrowed} == set(both)
+    assert {hit.passage_id for hit in narrowed} == set(expected)
 
 
 def test_a_typed_query_is_explained_as_it_was_ranked(index: search.Index, oracle: Oracle) -> None:
@@ -227,14 +232,14 @@ def test_a_typed_query_is_explained_as_it_was_ranked(index: search.Index, oracle
         assert abs(why.residual) < SCORE
     assert index.contrast(query, hits[0], hits[-1]).a.score == hits[0].score
     assert {hit.passage_id for hit in hits} <= {
-        one.passage_id for one in searcher_of(index).candidates(query, 50).pool
+        candidate.passage_id for candidate in searcher_of(index).candidates(query, 50).pool
     }
     outside = next(row for row in oracle.rows if row.id in oracle.having("key"))
     assert index.why_not(query, outside.id).cause == "filtered"
     several = search.Indexes([index])
-    same = several.query('"the token" sound', 3, where="lang!=en and not text:key")
-    assert several.query(query, 3) == same
-    assert [hit.passage_id for hit in same] == [hit.passage_id for hit in hits]
+    expected = several.query('"the token" sound', 3, where="lang!=en and not text:key")
+    assert several.query(query, 3) == expected
+    assert [hit.passage_id for hit in expected] == [hit.passage_id for hit in hits]
 
 
 def test_digits_with_punctuation_are_one_term(tmp_path: Path, tiny_model: Path) -> None:
@@ -259,12 +264,12 @@ def test_words_that_are_left_out_add_nothing(index: search.Index, oracle: Oracle
     query = "open water of the folder"
     for without in (["water"], ["open", "folder"]):
         for mode in ("hybrid", "lexical"):
-            wanted = [
+            expected = [
                 item
                 for item in oracle.ranking(query, mode, without=without)
                 if mode == "hybrid" or item[0] > 0
             ]
-            assert_ranked(index.query(query, k=10_000, mode=mode, without=without, **ALL), wanted)
+            assert_ranked(index.query(query, k=10_000, mode=mode, without=without, **ALL), expected)
     with pytest.raises(search.InputError):
         index.query(query, without=["zebra"])
 
@@ -283,8 +288,8 @@ def test_a_query_of_several_parts_is_the_sum_of_their_embeddings(
             weight * oracle.vectors[oracle.position[row.id]].astype(float) for row, weight in examples
         )
         cosines = oracle.cosines(total / np.linalg.norm(total))
-        wanted = in_order(list(zip(cosines.tolist(), oracle.rows, strict=True)))
-        assert_ranked(index.query(question, k=50, mode="dense", **ALL), wanted[:50])
+        expected = in_order(list(zip(cosines.tolist(), oracle.rows, strict=True)))
+        assert_ranked(index.query(question, k=50, mode="dense", **ALL), expected[:50])
         words = oracle.keywords("water sound open the door")
         mixed = in_order(list(zip((0.75 * cosines + 0.25 * words).tolist(), oracle.rows, strict=True)))
         assert_ranked(index.query(question, k=50, **ALL), mixed[:50])
@@ -292,18 +297,20 @@ def test_a_query_of_several_parts_is_the_sum_of_their_embeddings(
 
 def test_a_late_rerank_adds_the_best_match_of_each_token(index: search.Index, oracle: Oracle) -> None:
     query = "how do I rotate the token of the model"
-    (asked,) = oracle.encoder.tokens([query], role="query")
-    kept = [i for i, token in enumerate(asked.tokens) if not token.special]
-    spans = {token.word: (token.start, token.end) for token in asked.tokens if token.word is not None}
-    for token in asked.tokens:
+    (query_tokens,) = oracle.encoder.tokens([query], role="query")
+    positions = [i for i, token in enumerate(query_tokens.tokens) if not token.special]
+    spans = {
+        token.word: (token.start, token.end) for token in query_tokens.tokens if token.word is not None
+    }
+    for token in query_tokens.tokens:
         if token.word is not None:
             spans[token.word] = (
                 min(spans[token.word][0], token.start),
                 max(spans[token.word][1], token.end),
             )
-    word = {i: query[slice(*spans[asked.tokens[i].word])] for i in kept}
-    weights = np.array([max(0.05, oracle.idf(word[i])) for i in kept])
-    vectors = unit(asked.vectors[kept])
+    word = {i: query[slice(*spans[query_tokens.tokens[i].word])] for i in positions}
+    weights = np.array([max(0.05, oracle.idf(word[i])) for i in positions])
+    vectors = unit(query_tokens.vectors[positions])
 
     def late(row: Row) -> float:
         (tokens,) = oracle.encoder.tokens(
@@ -313,12 +320,12 @@ def test_a_late_rerank_adds_the_best_match_of_each_token(index: search.Index, or
         best = (vectors @ unit(tokens.vectors[inside]).T).max(axis=1)
         return float((weights * best).sum() / weights.sum())
 
-    for how, limit in (({}, 3), ({"mode": "dense"}, 3), ({"weight": 0.4}, 3), ({}, 0)):
-        before = oracle.selected(oracle.ranking(query, **how), 30, per_document=limit)
-        wanted = in_order([(0.5 * score + 0.5 * late(row), row) for score, row in before])
-        hits = index.query(query, k=30, rerank="late", per_document=limit, **how)
-        assert_ranked(hits, wanted, ordered=not limit)
-        scores = {row.id: score for score, row in wanted}
+    for options, limit in (({}, 3), ({"mode": "dense"}, 3), ({"weight": 0.4}, 3), ({}, 0)):
+        before = oracle.selected(oracle.ranking(query, **options), 30, per_document=limit)
+        expected = in_order([(0.5 * score + 0.5 * late(row), row) for score, row in before])
+        hits = index.query(query, k=30, rerank="late", per_document=limit, **options)
+        assert_ranked(hits, expected, ordered=not limit)
+        scores = {row.id: score for score, row in expected}
         ranks = {row.id: rank for rank, (_, row) in enumerate(before, 1)}
         for hit in hits:
             assert hit.score == pytest.approx(scores[hit.passage_id], abs=SCORE)
@@ -326,7 +333,8 @@ def test_a_late_rerank_adds_the_best_match_of_each_token(index: search.Index, or
             assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-9)
             assert hit.rank_before == ranks[hit.passage_id]
         assert [
-            hit.passage_id for hit in index.query(query, k=8, rerank="late", per_document=limit, **how)
+            hit.passage_id
+            for hit in index.query(query, k=8, rerank="late", per_document=limit, **options)
         ] == [hit.passage_id for hit in hits[:8]]
 
 
@@ -342,15 +350,17 @@ def test_several_indexes_are_ranked_as_one(
         "Open the door of the folder, turn the key and search the water.\n"
     )
     more = search.Index.build(tmp_path / "more", index=str(tmp_path / "index"), model=str(tiny_model))
-    both = search.Indexes([index, more])
+    indexes = search.Indexes([index, more])
     query = "open the door"
     for mode in ("dense", "hybrid"):
-        each = [hit for one in (index, more) for hit in one.query(query, k=10_000, mode=mode, **ALL)]
-        scores = sorted((hit.score for hit in each), reverse=True)
-        hits = both.query(query, k=10_000, mode=mode, **ALL)
+        expected = [
+            hit for part in (index, more) for hit in part.query(query, k=10_000, mode=mode, **ALL)
+        ]
+        scores = sorted((hit.score for hit in expected), reverse=True)
+        hits = indexes.query(query, k=10_000, mode=mode, **ALL)
         assert [hit.score for hit in hits] == pytest.approx(scores, abs=SCORE)
         assert len({(hit.path, hit.start) for hit in hits}) >= len(
-            {(hit.path, hit.start) for hit in each}
+            {(hit.path, hit.start) for hit in expected}
         )
 
 
@@ -362,7 +372,7 @@ def test_several_indexes_are_ranked_as_one(
         {"text": "the key " * 60}, {"layer": 1}, {"since": "soon"},
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked_is_refused(index: search.Index, wrong: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(index: search.Index, wrong: dict[str, Any]) -> None:
     with pytest.raises(search.InputError):
         index.query(**{"text": "the key", **wrong})
     with pytest.raises(TypeError):
@@ -377,5 +387,5 @@ def test_longer_lists_begin_with_the_shorter_and_weights_end_in_modes(index: sea
             assert [hit.passage_id for hit in index.query(QUERIES[3], k=k, mode=mode)] == whole[:k]
     for weight, mode in ((1, "dense"), (0, "lexical")):
         ends = index.query(QUERIES[0], k=40, weight=weight)
-        same = index.query(QUERIES[0], k=40, mode=mode)
-        assert [(h.passage_id, h.score) for h in ends] == [(h.passage_id, h.score) for h in same]
+        expected = index.query(QUERIES[0], k=40, mode=mode)
+        assert [(h.passage_id, h.score) for h in ends] == [(h.passage_id, h.score) for h in expected]

@@ -16,7 +16,7 @@ from tests.conftest import Run
 from tests.contract.conftest import Answers, command, wait_for
 from tests.contract.oracle import paragraphs
 
-ASKED = ("the door of the water", "rotate token key", "people")
+QUERIES = ("the door of the water", "rotate token key", "people")
 
 
 def write(file: Path, text: str) -> None:
@@ -38,13 +38,13 @@ def notes(tmp_path: Path) -> Path:
 def build(tmp_path: Path, notes: Path, tiny_model: Path) -> Any:
     """Builds an index of the notes, or brings it up to date."""
 
-    def built(name: str = "index", **how: Any) -> search.Index:
-        return search.Index.build(notes, index=str(tmp_path / name), model=str(tiny_model), **how)
+    def make(name: str = "index", **options: Any) -> search.Index:
+        return search.Index.build(notes, index=str(tmp_path / name), model=str(tiny_model), **options)
 
-    return built
+    return make
 
 
-def edited(rng: random.Random, folder: Path, step: int) -> None:
+def edit(rng: random.Random, folder: Path, step: int) -> None:
     """One step of a walk: add, edit, append, delete, rename, copy, swap, or touch."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     file, other = rng.sample(files, 2)
@@ -67,9 +67,9 @@ def edited(rng: random.Random, folder: Path, step: int) -> None:
         case "copy":
             write(folder / f"copy{step}{file.suffix}", file.read_text())
         case "swap":
-            mine, theirs = file.read_text(), other.read_text()
-            write(file, theirs)
-            write(other, mine)
+            text, other_text = file.read_text(), other.read_text()
+            write(file, other_text)
+            write(other, text)
         case "touch":
             file.touch()
         case "records":
@@ -85,23 +85,23 @@ def test_updates_give_what_a_clean_build_gives(build: Any, notes: Path, seed: in
     index = build()
     for step in range(6):
         for _ in range(rng.randint(1, 4)):
-            edited(rng, notes, step)
+            edit(rng, notes, step)
         if step % 2:
             build()
         else:
             index.update()
         clean = build(f"clean{step}")
-        assert Answers(index, ASKED) == Answers(clean, ASKED), step
-        ours, theirs = index.status(), clean.status()
-        assert (ours.documents, ours.passages, ours.tokens) == (
-            theirs.documents,
-            theirs.passages,
-            theirs.tokens,
+        assert Answers(index, QUERIES) == Answers(clean, QUERIES), step
+        status, expected = index.status(), clean.status()
+        assert (status.documents, status.passages, status.tokens) == (
+            expected.documents,
+            expected.passages,
+            expected.tokens,
         )
         assert index.check().ok
 
 
-def test_what_did_not_change_is_not_encoded_again(build: Any, notes: Path) -> None:
+def test_unchanged_files_are_not_encoded_again(build: Any, notes: Path) -> None:
     first = build().report
     assert (first.added, first.encoded, first.passages) == (12, first.passages, first.passages)
     again = build().report
@@ -109,12 +109,12 @@ def test_what_did_not_change_is_not_encoded_again(build: Any, notes: Path) -> No
     assert (again.encoded, again.unchanged) == (0, 12)
     text = (notes / "f2.rst").read_text()
     write(notes / "f2.rst", f"{text}\n\nOne more paragraph about the door of the water side.\n")
-    changed = build().report
-    assert changed.changed == 1
-    assert 0 < changed.encoded <= 2
+    after_edit = build().report
+    assert after_edit.changed == 1
+    assert 0 < after_edit.encoded <= 2
     (notes / "f2.rst").unlink()
-    gone = build().report
-    assert (gone.removed, gone.encoded) == (1, 0)
+    after_deletion = build().report
+    assert (after_deletion.removed, after_deletion.encoded) == (1, 0)
 
 
 def test_a_rename_keeps_embeddings_and_ids_of_passages(build: Any, notes: Path) -> None:
@@ -128,17 +128,17 @@ def test_a_rename_keeps_embeddings_and_ids_of_passages(build: Any, notes: Path) 
     assert len(after) > 2 and after == before
 
 
-def test_the_ids_of_passages_are_never_given_again(build: Any, notes: Path) -> None:
+def test_passage_ids_are_never_reused(build: Any, notes: Path) -> None:
     index = build()
-    seen = {hit.passage_id for hit in index.query("the", k=1000)}
+    ids = {hit.passage_id for hit in index.query("the", k=1000)}
     rng = random.Random(4)
     for _ in range(3):
         write(notes / "f0.md", paragraphs(rng, 4))
         old = {hit.passage_id for hit in index.query("the", k=1000, where="name:f0.md")}
         index.update()
         new = {hit.passage_id for hit in index.query("the", k=1000, where="name:f0.md")}
-        assert not (new - old) & seen
-        seen |= new
+        assert not (new - old) & ids
+        ids |= new
 
 
 def test_a_preview_says_what_a_run_does(build: Any, notes: Path, tmp_path: Path) -> None:
@@ -146,36 +146,36 @@ def test_a_preview_says_what_a_run_does(build: Any, notes: Path, tmp_path: Path)
     write(notes / "new.md", "A new door.\n")
     write(notes / "f0.md", "Another text.\n")
     (notes / "f3.md").unlink() if (notes / "f3.md").exists() else (notes / "deep" / "f3.md").unlink()
-    before = Answers(index, ASKED)
+    before = Answers(index, QUERIES)
     changes = search.Index.preview(notes, index=str(tmp_path / "index"))
     assert (changes.added, changes.changed, len(changes.removed)) == (("new.md",), ("f0.md",), 1)
-    assert Answers(index, ASKED) == before
+    assert Answers(index, QUERIES) == before
     report = build().report
     assert (report.added, report.changed, report.removed) == (1, 1, 1)
 
 
 def test_a_folder_that_is_gone_deletes_nothing(build: Any, notes: Path, tmp_path: Path) -> None:
     index = build()
-    before = Answers(index, ASKED)
+    before = Answers(index, QUERIES)
     notes.rename(tmp_path / "away")
     with pytest.raises(search.InputError):
         index.update()
-    assert Answers(index, ASKED) == before
+    assert Answers(index, QUERIES) == before
 
 
 def test_a_rebuild_gives_the_same_and_answers_meanwhile(build: Any) -> None:
     index = build()
-    before, seen = Answers(index, ASKED), []
-    build(rebuild=True, progress=lambda _: seen.append(Answers(index, ASKED) == before))
-    assert seen and all(seen)
-    assert Answers(index, ASKED) == before
+    before, answers = Answers(index, QUERIES), []
+    build(rebuild=True, progress=lambda _: answers.append(Answers(index, QUERIES) == before))
+    assert answers and all(answers)
+    assert Answers(index, QUERIES) == before
 
 
 def state(folder: Path, number: int) -> None:
     """A folder in one of four states, each a step of one kind from the one before: a run commits batch by batch."""
-    said = (0, 1, 1, 3)[number]
+    value = (0, 1, 1, 3)[number]
     for n in range(8):
-        write(folder / f"s{n}.txt", f"The door of state number {said} file {n} is open to the water.\n")
+        write(folder / f"s{n}.txt", f"The door of state number {value} file {n} is open to the water.\n")
     for n in range(4):
         if number == 1:
             write(folder / f"more{n}.txt", f"People say {n} times that the key is long.\n")
@@ -186,26 +186,28 @@ def state(folder: Path, number: int) -> None:
 def test_readers_see_one_generation(tmp_path: Path, tiny_model: Path) -> None:
     folder = tmp_path / "notes"
     modes = ("hybrid", "dense", "lexical")
-    wanted = []
+    expected = []
     for number in range(4):
         state(folder, number)
         index = search.Index.build(folder, index=str(tmp_path / "clean"), model=str(tiny_model))
-        wanted.append({(q, mode): Answers(index, (q,), (mode,)) for q in ASKED for mode in modes})
-    assert all(wanted[n][ASKED[0], "hybrid"] != wanted[n + 1][ASKED[0], "hybrid"] for n in range(3))
+        expected.append({(q, mode): Answers(index, (q,), (mode,)) for q in QUERIES for mode in modes})
+    assert all(
+        expected[n][QUERIES[0], "hybrid"] != expected[n + 1][QUERIES[0], "hybrid"] for n in range(3)
+    )
     state(folder, 0)
     place = search.Index.build(folder, index=str(tmp_path / "index"), model=str(tiny_model)).path
-    stop, wrong, seen = threading.Event(), [], set()
+    stop, wrong, generations = threading.Event(), [], set()
 
     def read() -> None:
         own = search.Index.open(place)
         while not stop.is_set():
-            for query in ASKED:
+            for query in QUERIES:
                 for mode in modes:
-                    got = Answers(own, (query,), (mode,))
-                    states = {number for number in range(4) if got == wanted[number][query, mode]}
-                    seen.update(states)
+                    answers = Answers(own, (query,), (mode,))
+                    states = {number for number in range(4) if answers == expected[number][query, mode]}
+                    generations.update(states)
                     if not states:
-                        wrong.append(got.passages)
+                        wrong.append(answers.passages)
                     stop.wait(0.03)
 
     readers = [threading.Thread(target=read) for _ in range(2)]
@@ -220,20 +222,20 @@ def test_readers_see_one_generation(tmp_path: Path, tiny_model: Path) -> None:
         for reader in readers:
             reader.join()
     assert len(wrong) == 0
-    assert {0, 3} <= seen
+    assert {0, 3} <= generations
 
 
 def test_a_second_writer_is_refused(
     build: Any, notes: Path, tmp_path: Path, tiny_model: Path, run: Run
 ) -> None:
     index = build()
-    before = Answers(index, ASKED)
+    before = Answers(index, QUERIES)
     write(notes / "new.md", "A new door.\n")
-    busy, done = threading.Event(), threading.Event()
+    busy, release = threading.Event(), threading.Event()
 
     def wait(_: search.Progress) -> None:
         busy.set()
-        assert done.wait(60)
+        assert release.wait(60)
 
     writer = threading.Thread(target=lambda: build(progress=wait))
     writer.start()
@@ -241,16 +243,16 @@ def test_a_second_writer_is_refused(
         assert busy.wait(60)
         with pytest.raises(search.IndexLocked):
             build()
-        code, out, said = run("index", notes, "-i", tmp_path / "index")
-        assert (code, out) == (1, "") and said.strip()
-        other = command("index", notes, "-i", tmp_path / "index")
-        assert (other.returncode, other.stdout) == (1, "") and "Traceback" not in other.stderr
-        assert Answers(index, ASKED) == before  # readers wait for nobody
+        code, out, message = run("index", notes, "-i", tmp_path / "index")
+        assert (code, out) == (1, "") and message.strip()
+        second = command("index", notes, "-i", tmp_path / "index")
+        assert (second.returncode, second.stdout) == (1, "") and "Traceback" not in second.stderr
+        assert Answers(index, QUERIES) == before  # readers wait for nobody
     finally:
-        done.set()
+        release.set()
         writer.join()
     assert build().report.nothing_changed
-    assert Answers(index, ASKED) == Answers(build("clean"), ASKED)
+    assert Answers(index, QUERIES) == Answers(build("clean"), QUERIES)
 
 
 def test_a_watch_follows_the_folder(build: Any, notes: Path) -> None:
@@ -259,14 +261,14 @@ def test_a_watch_follows_the_folder(build: Any, notes: Path) -> None:
     thread = threading.Thread(target=lambda: reports.extend(index.watch(stop)))
     thread.start()
     try:
-        wait_for(lambda: bool(touched(notes)) and bool(index.query("xylophones", mode="lexical")), 60)
+        wait_for(lambda: bool(touch_again(notes)) and bool(index.query("xylophones", mode="lexical")), 60)
     finally:
         stop.set()
         thread.join()
     assert all(isinstance(report, search.Report) for report in reports)
 
 
-def touched(folder: Path) -> bool:
+def touch_again(folder: Path) -> bool:
     """Write again until it is seen: a watch may begin after the first time."""
     write(folder / "watched.txt", "Two xylophones" + " play" * random.randint(1, 9) + ".\n")
     threading.Event().wait(0.3)
@@ -276,17 +278,17 @@ def touched(folder: Path) -> bool:
 CHILD = """
 import os, resource, signal, sys, threading
 import search
-folder, place, model, how, amount = sys.argv[1:]
-if how == "kill":
+folder, place, model, fault, amount = sys.argv[1:]
+if fault == "kill":
     threading.Timer(float(amount), os.kill, (os.getpid(), signal.SIGKILL)).start()
-elif how == "step":
+elif fault == "step":
     left = [int(amount)]
 def progress(_):
-    if how == "step":
+    if fault == "step":
         left[0] -= 1
         if left[0] < 0:
             os.kill(os.getpid(), signal.SIGKILL)
-if how == "full":
+if fault == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(amount), int(amount)))
 try:
     search.Index.build(folder, index=place, model=model, progress=progress)
@@ -297,9 +299,9 @@ os._exit(0)
 
 
 def child(
-    notes: Path, place: Path, model: Path, how: str, amount: float
+    notes: Path, place: Path, model: Path, fault: str, amount: float
 ) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", CHILD, *map(str, (notes, place, model, how, amount))]
+    line = [sys.executable, "-c", CHILD, *map(str, (notes, place, model, fault, amount))]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 
@@ -310,27 +312,27 @@ def test_a_killed_run_leaves_the_index_before_or_after(
 ) -> None:
     rng, place = random.Random(9), tmp_path / "index"
     index = None if fresh else build()
-    before = Answers(index, ASKED) if index else None
+    before = Answers(index, QUERIES) if index else None
     write(notes / "f0.md", paragraphs(rng, 3))
     write(notes / "new.md", paragraphs(rng, 3))
-    between = Answers(build("clean"), ASKED)  # what is gone goes last
+    between = Answers(build("clean"), QUERIES)  # what is gone goes last
     (notes / "f2.rst").unlink()
-    after = Answers(build("clean"), ASKED)
+    after = Answers(build("clean"), QUERIES)
     ends = [("kill", rng.uniform(0, 0.5)), ("step", 0), ("step", 2)]
-    for how, amount in ends:
-        done = child(notes, place, tiny_model, how, amount)
-        assert done.returncode in (0, -9), done.stderr
+    for fault, amount in ends:
+        process = child(notes, place, tiny_model, fault, amount)
+        assert process.returncode in (0, -9), process.stderr
         try:
-            got = Answers(search.Index.open(str(place)), ASKED)
+            answers = Answers(search.Index.open(str(place)), QUERIES)
         except search.SearchError:  # nothing was stored yet
             assert fresh
         else:
-            assert got in (before, between, after) or (
-                fresh and got.passages[0].keys() <= after.passages[0].keys()
+            assert answers in (before, between, after) or (
+                fresh and answers.passages[0].keys() <= after.passages[0].keys()
             )
     report = build().report
     assert report.encoded <= 12 * 6
-    assert Answers(build(), ASKED) == after
+    assert Answers(build(), QUERIES) == after
     assert build().check().ok
     assert build().report.nothing_changed
 
@@ -341,18 +343,18 @@ def test_a_full_disk_leaves_the_old_index(
 ) -> None:
     rng, place = random.Random(5), tmp_path / "index"
     index = build()
-    before = Answers(index, ASKED)
+    before = Answers(index, QUERIES)
     for n in range(15):
         write(notes / f"more{n}.txt", paragraphs(rng, 3) + "\n")
     refused = 0
     for size in (0, 40_000, (place / "index.db").stat().st_size + 5_000):
-        done = child(notes, place, tiny_model, "full", size)
-        refused += done.returncode == 1
-        if done.returncode:
-            assert done.stderr.startswith("refused: ") and "Traceback" not in done.stderr
-            assert Answers(search.Index.open(str(place)), ASKED) == before
+        process = child(notes, place, tiny_model, "full", size)
+        refused += process.returncode == 1
+        if process.returncode:
+            assert process.stderr.startswith("refused: ") and "Traceback" not in process.stderr
+            assert Answers(search.Index.open(str(place)), QUERIES) == before
     assert refused >= 2
     report = build().report
     assert report.passages > len(before.passages[0])
-    assert Answers(build(), ASKED) == Answers(build("clean"), ASKED)
+    assert Answers(build(), QUERIES) == Answers(build("clean"), QUERIES)
     assert build().check().ok

@@ -121,12 +121,12 @@ def test_the_matrix_of_a_layer_has_the_cosines_of_its_vectors(
         np.testing.assert_allclose(why.similarity, unit(q) @ unit(p).T, atol=1e-5)
 
 
-def test_layers_have_names(index: search.Index, whys: Whys) -> None:
+def test_a_layer_by_name_is_the_layer_by_number(index: search.Index, whys: Whys) -> None:
     hit, why = whys[0]
     for name, number in ((None, 1), ("middle", 1), ("last", 3), (-1, 3)):
-        one, same = (index.explain(why.query, hit, layer=layer) for layer in (name, number))
-        np.testing.assert_allclose(one.similarity, same.similarity, atol=1e-6)
-        assert one.similarity_layer == number
+        by_name, by_number = (index.explain(why.query, hit, layer=layer) for layer in (name, number))
+        np.testing.assert_allclose(by_name.similarity, by_number.similarity, atol=1e-6)
+        assert by_name.similarity_layer == number
     with pytest.raises(search.InputError):
         index.explain(why.query, hit, layer=4)
 
@@ -180,8 +180,8 @@ def test_alignment_pairs_words_one_to_one(whys: Whys, tiny: search.Encoder) -> N
                 pairs
             )
         for pair in pairs:
-            at = words.query.index(pair.query), words.passage.index(pair.passage)
-            assert pair.similarity == pytest.approx(words.similarity[at], abs=1e-6)
+            cell = words.query.index(pair.query), words.passage.index(pair.passage)
+            assert pair.similarity == pytest.approx(words.similarity[cell], abs=1e-6)
         least = sorted(pair.similarity for pair in pairs)[len(pairs) // 2]
         assert [pair for pair in pairs if pair.similarity >= least] == why.alignment(threshold=least)
     why = search.explain(TEXTS[2], TEXTS[2], model=tiny)
@@ -196,8 +196,8 @@ def test_highlights_share_out_the_score(whys: Whys) -> None:
         words = why.words()
         weight = {"hybrid": 0.75, "dense": 1.0, "lexical": 0.0}[hit.mode]
         marks = why.highlights()
-        marked = [word for word in words.passage if word.kind in ("word", "punctuation")]
-        assert [(mark.start, mark.end) for mark in marks] == [(word.start, word.end) for word in marked]
+        units = [word for word in words.passage if word.kind in ("word", "punctuation")]
+        assert [(mark.start, mark.end) for mark in marks] == [(word.start, word.end) for word in units]
         rest = sum(
             float(words.contributions[:, j].sum())
             for j, word in enumerate(words.passage)
@@ -212,9 +212,9 @@ def test_highlights_of_hits_are_the_words_of_the_query(index: search.Index, orac
     query = "water sound people"
     hits = index.query(query, k=20)
     for hit, marks in zip(hits, searcher_of(index).highlights(query, hits), strict=True):
-        shown = without_spans(hit.text, oracle[hit.passage_id].hidden).lower()
+        text = without_spans(hit.text, oracle[hit.passage_id].hidden).lower()
         count = sum(
-            shown.split().count(word + end) for word in query.split() for end in ("", ".", "?", "!", ",")
+            text.split().count(word + end) for word in query.split() for end in ("", ".", "?", "!", ",")
         )
         texts = [hit.text[mark.start : mark.end].lower() for mark in marks]
         assert set(texts) <= set(query.split())
@@ -233,9 +233,7 @@ def test_a_late_rerank_is_explained_token_by_token(index: search.Index) -> None:
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=SCORE)
 
 
-def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(
-    index: search.Index, oracle: Oracle
-) -> None:
+def test_any_passage_is_explained_with_the_score_of_its_hit(index: search.Index, oracle: Oracle) -> None:
     ranked = {row.id: score for score, row in oracle.ranking(QUERIES[0], weight=0.4)}
     for row in oracle.rows[::60]:
         why = index.explain(QUERIES[0], row.id, weight=0.4)
@@ -246,7 +244,7 @@ def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(
         index.explain(QUERIES[0], 10**9)
 
 
-def test_phrases_words_left_out_and_several_parts_are_explained(
+def test_phrases_excluded_words_and_several_parts_are_explained(
     index: search.Index, oracle: Oracle
 ) -> None:
     query = f'"rotate the token" {COPIED.split()[-1].strip(".")}'
@@ -264,16 +262,16 @@ def test_phrases_words_left_out_and_several_parts_are_explained(
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_embeddings_are_pooled_as_they_are_called(tiny_model: Path, pooling: str) -> None:
+def test_embeddings_are_pooled_by_the_named_pooling(tiny_model: Path, pooling: str) -> None:
     encoder = search.Encoder(str(tiny_model), pooling=pooling)
-    seen = search.bert.inspect(TEXTS[0], model=str(tiny_model))
-    assert [token.id for token in seen.tokens] == [
+    inspection = search.bert.inspect(TEXTS[0], model=str(tiny_model))
+    assert [token.id for token in inspection.tokens] == [
         token.id for token in encoder.tokens(TEXTS[:1])[0].tokens
     ]
-    wanted = [pooled(tiny_model, one.tokens, pooling) for one in encoder.tokens(TEXTS)]
+    expected = [pooled(tiny_model, text.tokens, pooling) for text in encoder.tokens(TEXTS)]
     embeddings = encoder.encode(TEXTS)
     assert embeddings.dtype == np.float32
-    np.testing.assert_allclose(embeddings, unit(np.array(wanted)), atol=1e-5)
+    np.testing.assert_allclose(embeddings, unit(np.array(expected)), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(
         search.similarity(TEXTS, model=encoder), embeddings @ embeddings.T, atol=1e-6
@@ -292,7 +290,7 @@ def test_two_texts_are_explained_by_every_pooling(tiny_model: Path, pooling: str
     assert why.score == pytest.approx(cosine(*vectors), abs=1e-5)
     exact = pooling in ("mean", "max", "mean_sqrt_len")
     assert abs(why.residual) < (SCORE if exact else 0.001 * why.score)
-    assert why.residual in [pytest.approx(why.score - added.sum(), abs=1e-9) for added in why.sums]
+    assert why.residual in [pytest.approx(why.score - matrix.sum(), abs=1e-9) for matrix in why.sums]
     if pooling == "max":  # each dimension is of the two tokens that have its maximum
         q, p = (states(folder, tokens)[0][-1] for tokens in (why.query_tokens, why.passage_tokens))
         addends = np.zeros((len(q), len(p)))

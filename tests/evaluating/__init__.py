@@ -1,1 +1,1 @@
-"""Tests of search/evaluating/ and of its door."""
+"""Tests of search/evaluating/ and of `search.evaluate`."""

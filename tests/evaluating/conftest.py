@@ -12,7 +12,7 @@ import pytest
 
 def write_lines(path: Path, records: Sequence[Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in records), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
     return path
 
 
@@ -57,10 +57,10 @@ def squad(tmp_path: Path) -> Path:
     ]
     data = []
     for number, (title, context, questions) in enumerate(paragraphs):
-        asked = [
+        entries = [
             {"id": f"{number}-{i}", "question": text, "answers": []} for i, text in enumerate(questions)
         ]
-        data.append({"title": title, "paragraphs": [{"context": context, "qas": asked}]})
+        data.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
     path = tmp_path / "tiny-squad.json"
     path.write_text(json.dumps({"version": "1.1", "data": data}), encoding="utf-8")
     return path

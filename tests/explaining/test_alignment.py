@@ -1,4 +1,4 @@
-"""Which word is paired with which, on matrices that are made by hand; and the figures, with the real model and data."""
+"""Alignment: which words are paired, on matrices that are made by hand."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from search import Explanation, Token
 
 def tokens(text: str) -> tuple[Token, ...]:
     """Each blank-separated piece a word of its own, between [CLS] and [SEP]."""
-    found = [Token("[CLS]", 2, 0, 0, True, None, "special")]
+    parts = [Token("[CLS]", 2, 0, 0, True, None, "special")]
     for i, piece in enumerate(text.split(" ")):
-        start = found[-1].end + (i > 0)
-        found.append(Token(piece, 9, start, start + len(piece), False, i, "text"))
-    return (*found, Token("[SEP]", 3, 0, 0, True, None, "special"))
+        start = parts[-1].end + (i > 0)
+        parts.append(Token(piece, 9, start, start + len(piece), False, i, "text"))
+    return (*parts, Token("[SEP]", 3, 0, 0, True, None, "special"))
 
 
 def explanation(query: str, passage: str, cosines: list[list[float]]) -> Explanation:
@@ -63,7 +63,7 @@ def test_neighbours_do_not_outweigh_a_clear_difference() -> None:
     assert pairs(why) == [(0, 0), (4, 13)]
 
 
-def test_a_word_that_another_one_matches_better_stays_alone() -> None:
+def test_a_word_is_unpaired_where_another_matches_better() -> None:
     assert pairs(explanation("cat kitten", "cat", [[0.9], [0.7]])) == [(0, 0)]
     assert pairs(explanation("cat", "kitten cat", [[0.7, 0.9]])) == [(0, 7)]
 
@@ -79,8 +79,8 @@ def test_punctuation_is_no_neighbour() -> None:
 def test_punctuation_can_be_paired_too() -> None:
     why = explanation("the ,", "the ,", [[0.8, 0.2], [0.1, 0.9]])
     assert pairs(why) == [(0, 0)]
-    found = why.alignment(punctuation=True)
-    assert [(p.query.text, p.passage.text, p.passage.start) for p in found] == [
+    alignment = why.alignment(punctuation=True)
+    assert [(p.query.text, p.passage.text, p.passage.start) for p in alignment] == [
         ("the", "the", 0),
         (",", ",", 4),
     ]
@@ -93,7 +93,7 @@ def test_the_threshold_is_for_the_cosine_of_the_two_words() -> None:
     assert pairs(why, 0.79) == [(4, 13)]
 
 
-def test_the_matrix_is_left_as_it_was() -> None:
+def test_aligning_leaves_the_matrix_unchanged() -> None:
     why = explanation("a b", "a b", [[0.5, 0.1], [0.1, 0.5]])
     before = why.similarity.copy()
     why.alignment()

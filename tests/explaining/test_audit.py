@@ -1,4 +1,4 @@
-"""What index.explain says of a score: returned, stored, summed; of hits, ids and texts, one or many."""
+"""Scores that index.explain takes apart: returned, stored, summed; of hits, ids and texts, one or many."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
 
 
-def test_the_numbers_of_a_score_by_hand() -> None:
+def test_addends_residual_and_drift_are_those_worked_out_by_hand() -> None:
     why = replace(by_hand(), recomputed=1.5)
     assert (why.score, why.recomputed, why.drift) == (1.25, 1.5, -0.25)
     assert why.addends == pytest.approx(1.0)
@@ -42,7 +42,7 @@ def test_a_score_of_two_parts_adds_up() -> None:
     ]
 
 
-def test_shares_by_hand() -> None:
+def test_shares_are_those_worked_out_by_hand() -> None:
     keys, special = by_hand().shares(partners=2)
     assert (keys.text, keys.kind, keys.start, keys.end) == ("Keys", "word", 0, 4)
     assert keys.contribution == pytest.approx(138 / 276)
@@ -81,7 +81,9 @@ def test_the_returned_the_stored_and_the_summed_score_agree(index: search.Index)
 @pytest.mark.parametrize(
     "options", [{"pooling": "mean_sqrt_len"}, {"pooling": "max"}, {"dim": 5}, {"layer": "mean:2"}]
 )
-def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_addends_sum_to_the_score_for_every_exact_pooling_dimension_and_layer(
+    notes: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
     """Also with prompts, which are tokens of the query and the passage like others."""
     folder = save_tiny_bert(tmp_path / "model")
     prompts = {"prompts": {"query": "find: ", "document": "text: "}}
@@ -117,12 +119,13 @@ def test_every_mode_adds_up(index: search.Index, mode: str) -> None:
             )
 
 
-def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) -> None:
+def test_a_term_is_shared_out_among_its_places(index: search.Index) -> None:
     hit = next(h for h in index.query("keys find a lock") if h.heading == "Keys > Find")
     why = index.explain("keys find a lock", hit)
     places = {
         term.term: [
-            (hit.text if at.part == "text" else hit.context)[at.start : at.end] for at in term.places
+            (hit.text if place.part == "text" else hit.context)[place.start : place.end]
+            for place in term.places
         ]
         for term in why.terms
     }
@@ -132,36 +135,36 @@ def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) 
     ]  # one in the text, one in the title that was encoded with it
     assert places["find"] == ["Find"]
     words = why.words()
-    added = why.passage_contributions
-    assert added.sum() == pytest.approx(hit.score, abs=1e-6)
+    contributions = why.passage_contributions
+    assert contributions.sum() == pytest.approx(hit.score, abs=1e-6)
     only_meaning = why.weight * words.contributions.sum(axis=0)
     (term,) = (term for term in why.terms if term.term == "keys")
     (key,) = (j for j, word in enumerate(words.passage) if word.text == "key")
-    assert added[key] - only_meaning[key] == pytest.approx(term.contribution / 2)
-    shown = {hit.text[mark.start : mark.end]: mark.weight for mark in why.highlights()}
-    assert shown["key"] == pytest.approx(added[key])
+    assert contributions[key] - only_meaning[key] == pytest.approx(term.contribution / 2)
+    weights = {hit.text[mark.start : mark.end]: mark.weight for mark in why.highlights()}
+    assert weights["key"] == pytest.approx(contributions[key])
 
 
-def test_a_score_that_is_not_the_index_s_own_is_found_out(index: search.Index) -> None:
+def test_a_foreign_score_shows_as_drift_and_residual(index: search.Index) -> None:
     hit = index.query(QUERY)[0]
     why = index.explain(QUERY, replace(hit, score=hit.score + 0.5))
     assert why.drift == pytest.approx(0.5, abs=1e-6)
     assert why.residual == pytest.approx(0.5, abs=1e-6)
 
 
-def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path) -> None:
+def test_a_hit_whose_passage_left_the_index_is_refused(index: search.Index, notes: Path) -> None:
     hit = next(hit for hit in index.query(QUERY) if hit.document == "deep/time.txt")
     (notes / "deep" / "time.txt").write_text("Something else by now.\n", encoding="utf-8")
     index.update()
-    for gone in (hit, hit.passage_id):
+    for passage in (hit, hit.passage_id):
         with pytest.raises(InputError, match=f"no passage {hit.passage_id}"):
-            index.explain(QUERY, gone)
-    other = index.query(QUERY)[0]
+            index.explain(QUERY, passage)
+    best = index.query(QUERY)[0]
     with pytest.raises(InputError, match="of this index differs from the hit"):
-        index.explain(QUERY, replace(other, text="another"))
+        index.explain(QUERY, replace(best, text="another"))
 
 
-def test_a_passage_id(index: search.Index) -> None:
+def test_a_passage_id_is_explained_as_its_hit(index: search.Index) -> None:
     hit = index.query(QUERY)[1]
     by_id = index.explain(QUERY, hit.passage_id)
     assert by_id.score == pytest.approx(hit.score, abs=1e-6)
@@ -178,14 +181,14 @@ def test_all_hits_go_through_the_encoder_together(
     calls: list[int] = []
     tokens = Encoder.tokens
 
-    def counted(self: Encoder, texts: list[str], **options: Any) -> Any:
+    def count_calls(self: Encoder, texts: list[str], **options: Any) -> Any:
         calls.append(len(texts))
         return tokens(self, texts, **options)
 
-    monkeypatch.setattr(Encoder, "tokens", counted)
+    monkeypatch.setattr(Encoder, "tokens", count_calls)
     together = index.explain(QUERY, [*hits, hits[0].passage_id])
     assert calls == [1, 5]
     assert [why.passage for why in together] == [*(hit.text for hit in hits), hits[0].text]
-    for why, alone in zip(together, one_by_one, strict=False):
-        np.testing.assert_allclose(why.contributions, alone.contributions, atol=1e-6)
+    for why, single in zip(together, one_by_one, strict=False):
+        np.testing.assert_allclose(why.contributions, single.contributions, atol=1e-6)
     assert index.explain(QUERY, []) == []

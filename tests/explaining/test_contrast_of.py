@@ -1,4 +1,4 @@
-"""Why one passage stands above another: the gap of two scores, split by query word."""
+"""Contrasts of two passages: the gap of two scores, split by query word."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ def test_the_words_add_up_to_the_gap(notes: Path, tiny_model: Path, pooling: str
     hits = index.query(QUERY)
     for a in hits:
         for b in hits:
-            found = index.contrast(QUERY, a, b)
-            assert found.gap == a.score - b.score
-            assert sum(word.gap for word in found.words) == pytest.approx(found.gap, abs=1e-5)
-            words = [word.text for word in found.words if word.kind == "word"]
+            contrast = index.contrast(QUERY, a, b)
+            assert contrast.gap == a.score - b.score
+            assert sum(word.gap for word in contrast.words) == pytest.approx(contrast.gap, abs=1e-5)
+            words = [word.text for word in contrast.words if word.kind == "word"]
             assert words == ["find", "the", "key", "turn", "the", "lock"]
-            assert {word.kind for word in found.words} >= {"word", "special", "punctuation"}
+            assert {word.kind for word in contrast.words} >= {"word", "special", "punctuation"}
 
 
 def test_hits_of_different_rankings_are_not_contrasted(index: search.Index) -> None:
@@ -39,15 +39,15 @@ def test_ids_and_paths_have_their_true_ranks(index: search.Index, notes: Path) -
     ranked = index.query(QUERY, k=5)
     best_of_table = next(hit for hit in ranked if hit.document.startswith("table.csv"))
     last = ranked[-1]
-    found = index.contrast(QUERY, notes / "table.csv", last.passage_id)
-    assert (found.a.passage_id, found.a.rank) == (best_of_table.passage_id, best_of_table.rank)
-    assert (found.b.passage_id, found.b.rank) == (last.passage_id, 5)
-    assert found.a.score == pytest.approx(best_of_table.score, abs=1e-6)
-    assert found.gap >= 0
+    contrast = index.contrast(QUERY, notes / "table.csv", last.passage_id)
+    assert (contrast.a.passage_id, contrast.a.rank) == (best_of_table.passage_id, best_of_table.rank)
+    assert (contrast.b.passage_id, contrast.b.rank) == (last.passage_id, 5)
+    assert contrast.a.score == pytest.approx(best_of_table.score, abs=1e-6)
+    assert contrast.gap >= 0
     assert index.contrast(QUERY, "table.csv#2", last).a.document == "table.csv#2"
 
 
-def test_what_cannot_be_contrasted(index: search.Index, notes: Path) -> None:
+def test_empty_files_unknown_ids_and_folders_are_not_contrasted(index: search.Index, notes: Path) -> None:
     (notes / "empty.md").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="'empty.md' is not in the index: empty"):
         index.contrast(QUERY, 1, "empty.md")

@@ -12,12 +12,18 @@ from search.explaining.deletion import deletion_test
 def test_words_are_cut_out_and_the_rest_is_encoded_again(tiny: Encoder) -> None:
     why = search.explain("turn the key", "The key turns. People look at the water.", model=tiny)
     test = deletion_test(tiny, why, count=1)
-    added = dict(zip(why.words().passage, why.passage_contributions, strict=True))
+    contributions = dict(zip(why.words().passage, why.passage_contributions, strict=True))
     (word,) = test.words
-    assert word == max((each for each in added if each.kind == "word"), key=added.__getitem__).text
-    (whole, left) = tiny.encode([why.passage, why.passage.replace(word, "", 1)], role="document")
+    assert (
+        word
+        == max(
+            (candidate for candidate in contributions if candidate.kind == "word"),
+            key=contributions.__getitem__,
+        ).text
+    )
+    (whole, rest) = tiny.encode([why.passage, why.passage.replace(word, "", 1)], role="document")
     (query,) = tiny.encode([why.query], role="query")
-    assert (test.cosine, test.without) == pytest.approx((whole @ query, left @ query), abs=1e-6)
+    assert (test.cosine, test.without) == pytest.approx((whole @ query, rest @ query), abs=1e-6)
     assert test.without_others != test.without
 
 

@@ -89,8 +89,8 @@ def test_alignment_leaves_special_tokens_and_punctuation_out() -> None:
 
 
 def test_highlights_are_spans_of_the_passage() -> None:
-    found = by_hand().highlights()
-    assert [("lock, Key"[h.start : h.end], round(h.weight * 276)) for h in found] == [
+    highlights = by_hand().highlights()
+    assert [("lock, Key"[h.start : h.end], round(h.weight * 276)) for h in highlights] == [
         ("lock", 2 + 8 + 14 + 20),
         (",", 3 + 9 + 15 + 21),
         ("Key", 4 + 10 + 16 + 22),
@@ -112,7 +112,7 @@ def test_addends_sum_to_the_cosine(tiny: Encoder, pooling: str) -> None:
     )
 
 
-def test_two_texts_with_the_real_model(real: Encoder) -> None:
+def test_the_real_model_pairs_words_of_like_meaning(real: Encoder) -> None:
     why = search.explain("The cat sat on the mat.", "A kitten was sitting on the rug.", model=real)
     assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-5)
     pairs = {(pair.query.text, pair.passage.text) for pair in why.alignment()}

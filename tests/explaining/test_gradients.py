@@ -30,20 +30,20 @@ def whole_jacobian(encoder: Encoder, text: str, steps: int = 400) -> tuple[np.nd
     model = AutoModel.from_pretrained(encoder.files.folder).eval()
     tokens = encoder.tokens([text])[0].tokens
     table = model.embeddings.word_embeddings.weight.detach()
-    there = table[[token.id for token in tokens]]
-    start = torch.stack([there[i] if token.special else table[0] for i, token in enumerate(tokens)])
+    embeddings = table[[token.id for token in tokens]]
+    start = torch.stack([embeddings[i] if token.special else table[0] for i, token in enumerate(tokens)])
 
     def embed(inputs: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.normalize(model(inputs_embeds=inputs).last_hidden_state[:, 0], dim=1)
 
     middles = (torch.arange(steps) + 0.5) / steps
-    points = (start + middles[:, None, None] * (there - start)).requires_grad_()
+    points = (start + middles[:, None, None] * (embeddings - start)).requires_grad_()
     out = embed(points)
     slopes = [
         torch.autograd.grad(out[:, k].sum(), points, retain_graph=True)[0].mean(dim=0)
         for k in range(out.shape[1])
     ]
-    addends = torch.stack([(slope * (there - start)).sum(dim=1) for slope in slopes], dim=1)
+    addends = torch.stack([(slope * (embeddings - start)).sum(dim=1) for slope in slopes], dim=1)
     return addends.double().numpy(), embed(start[None])[0].detach().double().numpy()
 
 
@@ -87,7 +87,7 @@ def test_the_cosine_stays_whole_without_gradients(tiny: Encoder) -> None:
         search.explain(QUERY, PASSAGE, model=tiny, gradients="pair")  # type: ignore[arg-type]
 
 
-def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
+def test_special_tokens_have_the_share_of_the_baseline(tiny: Encoder) -> None:
     encoder = Encoder(tiny.model, pooling="cls")
     contributions = search.explain(QUERY, PASSAGE, model=encoder, gradients="pairs").contributions
     assert np.abs(contributions[-1]).max() == 0  # [SEP] is in the baseline as it is in the text
@@ -100,7 +100,7 @@ def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max", "cls"])
-def test_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None:
+def test_addends_sum_through_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None:
     encoder = Encoder(str(save_dense(tmp_path, "Tanh")), pooling=pooling, layer="sum:2")
     assert not encoder.has_addends
     why = search.explain(QUERY, PASSAGE, model=encoder)
@@ -111,14 +111,16 @@ def test_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None
 
 
 @pytest.mark.parametrize("options", [{"layer": -2}, {"layer": "mean:2"}, {"dim": 5}])
-def test_layers_and_dimensions(tiny: Encoder, options: dict[str, Any]) -> None:
+def test_addends_sum_for_other_layers_and_fewer_dimensions(
+    tiny: Encoder, options: dict[str, Any]
+) -> None:
     encoder = Encoder(tiny.model, pooling="cls", **options)
     why = search.explain(QUERY, PASSAGE, model=encoder)
     assert abs(why.residual) < 0.001 * abs(why.cosine) + 1e-6
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "mpnet", "electra", "modernbert"])
-def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> None:
+def test_the_path_ends_at_the_embedding(tmp_path: Path, family: str) -> None:
     """Input embeddings and token ids must mean the same to every architecture."""
     folder = tmp_path / family
     folder = save_tiny_bert(folder) if family == "bert" else save_family(folder, family)
@@ -127,15 +129,15 @@ def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> Non
         '{"prompts": {"query": "find: "}}', encoding="utf-8"
     )
     encoder = Encoder(str(folder), pooling="cls", engine="torch", device="cpu")
-    (asked,) = encoder.tokens([QUERY], role="query")
-    assert "prompt" in {token.part for token in asked.tokens}
+    (query,) = encoder.tokens([QUERY], role="query")
+    assert "prompt" in {token.part for token in query.tokens}
     model = differentiable(encoder)
-    way = model.path(asked, "query")
-    np.testing.assert_allclose(model._at(way, np.ones(1))[0], asked.embedding, atol=1e-5)
-    addends = model.token_addends(way)
-    np.testing.assert_allclose(addends.sum(axis=0), asked.embedding, atol=0.02)
-    sums, _ = attribution(encoder, asked, "query").margins(asked, "query")
-    assert [added.sum() for added in sums] == pytest.approx([1, 1], abs=0.001)
+    path = model.path(query, "query")
+    np.testing.assert_allclose(model._at(path, np.ones(1))[0], query.embedding, atol=1e-5)
+    addends = model.token_addends(path)
+    np.testing.assert_allclose(addends.sum(axis=0), query.embedding, atol=0.02)
+    sums, _ = attribution(encoder, query, "query").margins(query, "query")
+    assert [row.sum() for row in sums] == pytest.approx([1, 1], abs=0.001)
 
 
 def test_a_model_without_input_embeddings_is_refused_by_name(tiny: Encoder) -> None:
@@ -147,7 +149,7 @@ def test_a_model_without_input_embeddings_is_refused_by_name(tiny: Encoder) -> N
         Differentiable(Encoder(tiny.model, pooling="cls"), engine)
 
 
-def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> None:
+def test_an_index_with_a_converted_model_is_explained(notes: Path, tiny_model: Path) -> None:
     """A query runs from the converted model, which has no weights for PyTorch; explaining finds them."""
     search.Index.build(notes, model=str(tiny_model), pooling="cls")
     index = search.Index.open(notes)

@@ -40,33 +40,33 @@ def with_markup(draw: st.DrawFn) -> tuple[str, Spans]:
     return text, tuple(zip(ends[::2], ends[1::2], strict=False))
 
 
-def kept(text: str, hidden: Spans) -> list[int]:
+def visible_places(text: str, hidden: Spans) -> list[int]:
     """The places of the characters that are left."""
-    gone = {place for span in hidden for place in range(*span)}
-    return [place for place in range(len(text)) if place not in gone]
+    hidden_places = {place for span in hidden for place in range(*span)}
+    return [place for place in range(len(text)) if place not in hidden_places]
 
 
 @given(with_markup(), st.data())
 @settings(max_examples=150, deadline=None)
-def test_the_way_to_the_source_and_back(source: tuple[str, Spans], data: st.DataObject) -> None:
+def test_offsets_map_to_the_source_and_back(source: tuple[str, Spans], data: st.DataObject) -> None:
     text, hidden = source
-    read, places = VisibleText(text, hidden), kept(text, hidden)
-    assert read.text == "".join(text[place] for place in places)
-    assert [read.source_offset(offset) for offset in range(len(places))] == places
+    visible, places = VisibleText(text, hidden), visible_places(text, hidden)
+    assert visible.text == "".join(text[place] for place in places)
+    assert [visible.source_offset(offset) for offset in range(len(places))] == places
     for place in range(len(text) + 1):
-        assert read.visible_offset(place) == sum(one < place for one in places)
+        assert visible.visible_offset(place) == sum(position < place for position in places)
     start, end = sorted((data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))))
     inside = [place for place in places if start <= place < end]
-    assert read.between(start, end) == "".join(text[place] for place in inside)
-    mine = read.hidden(start, end)
-    assert [start + place for place in kept(text[start:end], mine)] == inside
+    assert visible.between(start, end) == "".join(text[place] for place in inside)
+    marks = visible.hidden(start, end)
+    assert [start + place for place in visible_places(text[start:end], marks)] == inside
     if inside:
         first, last = places.index(inside[0]), places.index(inside[-1]) + 1
-        assert read.span(first, last) == (inside[0], inside[-1] + 1)
+        assert visible.span(first, last) == (inside[0], inside[-1] + 1)
         after = data.draw(st.integers(0, len(text)))
-        wider = read.with_marks(text, inside[0], inside[-1] + 1, after)
+        wider = visible.with_marks(text, inside[0], inside[-1] + 1, after)
         assert min(after, inside[0]) <= wider[0] <= inside[0] <= inside[-1] < wider[1]
-        assert read.between(*wider) == read.between(inside[0], inside[-1] + 1)
+        assert visible.between(*wider) == visible.between(inside[0], inside[-1] + 1)
         assert "\n" not in text[wider[0] : inside[0]] + text[inside[-1] + 1 : wider[1]]
 
 
@@ -78,44 +78,44 @@ def test_a_text_with_marks_is_explained_as_the_one_without(
     text, hidden = source
     layer = tiny.n_layers // 2
     (query,) = tiny.tokens([QUERY], layers=[layer, -1])
-    read = "".join(text[place] for place in kept(text, hidden))
+    visible = "".join(text[place] for place in visible_places(text, hidden))
     whys = [
         explain_pair(
             query,
-            *tiny.tokens([one], contexts=[context], hidden=[spans], layers=[layer, -1]),
+            *tiny.tokens([variant], contexts=[context], hidden=[spans], layers=[layer, -1]),
             encoder=tiny,
             layer=layer,
         )
-        for one, spans in ((text, hidden), (read, ()))
+        for variant, spans in ((text, hidden), (visible, ()))
     ]
-    marked, bare = whys
-    assert marked.cosine == pytest.approx(
-        float(np.dot(*tiny.encode([QUERY, f"{context}\n{read}" if context else read]))), abs=1e-6
+    formatted, bare = whys
+    assert formatted.cosine == pytest.approx(
+        float(np.dot(*tiny.encode([QUERY, f"{context}\n{visible}" if context else visible]))), abs=1e-6
     )
-    assert abs(marked.residual) < 1e-6
-    np.testing.assert_allclose(marked.contributions, bare.contributions, atol=1e-6)
-    assert [(word.text, word.kind) for word in marked.words().passage] == [
+    assert abs(formatted.residual) < 1e-6
+    np.testing.assert_allclose(formatted.contributions, bare.contributions, atol=1e-6)
+    assert [(word.text, word.kind) for word in formatted.words().passage] == [
         (word.text, word.kind) for word in bare.words().passage
     ]
-    assert_highlights_lie_on_words(marked, text, kept(text, hidden))
-    total = sum(one.weight for one in marked.highlights())
-    assert total == pytest.approx(sum(one.weight for one in bare.highlights()), abs=1e-6)
+    assert_highlights_lie_on_words(formatted, text, visible_places(text, hidden))
+    total = sum(mark.weight for mark in formatted.highlights())
+    assert total == pytest.approx(sum(mark.weight for mark in bare.highlights()), abs=1e-6)
 
 
 def assert_highlights_lie_on_words(
     why: Explanation, text: str, places: list[int], start: int = 0
 ) -> None:
-    """Of a passage that begins at `start` of a text, of which the `places` are read."""
+    """Check a passage that begins at `start` of a text, of which the `places` are read."""
     inside = set(places)
     words = [word for word in why.words().passage if word.kind in ("word", "punctuation")]
     highlights = why.highlights()
     assert len(highlights) == len(words)
     for word, highlight in zip(words, highlights, strict=True):
         first, last = start + highlight.start, start + highlight.end
-        assert "".join(text[at] for at in range(first, last) if at in inside) == word.text
+        assert "".join(text[place] for place in range(first, last) if place in inside) == word.text
         if first < last:
             assert {first, last - 1} <= inside  # no mark at its ends
-    assert all(one.end <= two.start for one, two in pairwise(highlights))
+    assert all(left.end <= right.start for left, right in pairwise(highlights))
 
 
 MARKDOWN = """---
@@ -200,12 +200,16 @@ def formats(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> searc
 
 def documents_of(index: search.Index, name: str) -> dict[str, Document]:
     file = source_file(index.path.parent / name)
-    return {one.name: one for one in documents(file, load(file)) if isinstance(one, Document)}
+    return {
+        document.name: document
+        for document in documents(file, load(file))
+        if isinstance(document, Document)
+    }
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("options", [{}, {"rerank": "late"}])
-def test_in_every_format_what_is_marked_is_what_is_named(
+def test_in_every_format_highlights_lie_on_the_words_they_name(
     formats: search.Index, name: str, options: dict[str, str]
 ) -> None:
     by_name = documents_of(formats, name)
@@ -214,7 +218,7 @@ def test_in_every_format_what_is_marked_is_what_is_named(
     n_occurrences = 0
     for hit, why in zip(hits, formats.explain(QUERY, hits), strict=True):
         document = by_name[hit.document]
-        text, places = document.text, kept(document.text, tuple(markup(document)))
+        text, places = document.text, visible_places(document.text, tuple(markup(document)))
         assert text[hit.start : hit.end] == hit.text == why.passage
         assert_highlights_lie_on_words(why, text, places, hit.start)
         assert abs(why.residual) < 1e-6
@@ -226,40 +230,45 @@ def test_in_every_format_what_is_marked_is_what_is_named(
 
 def assert_occurrences(hit: Hit, why: Explanation, text: str, places: set[int]) -> Iterator[str]:
     """Every term lies where its word is read, in the source or in the context, and everywhere where it is."""
-    read = "".join(text[at] for at in range(hit.start, hit.end) if at in places)
+    visible = "".join(text[place] for place in range(hit.start, hit.end) if place in places)
     for term in why.terms:
-        for part, source in (("text", read), ("context", hit.context)):
-            said = re.findall(rf"(?<![^\W_]){term.term}s?(?![^\W_])", source.lower())
-            found = []
-            for place in (one for one in term.places if one.part == part):
-                at = range(hit.start + place.start, hit.start + place.end)
-                in_text = "".join(text[i] for i in at if i in places)
-                found.append(in_text if part == "text" else hit.context[place.start : place.end])
-                assert part == "context" or {at[0], at[-1]} <= places
-            assert [one.lower() for one in found] == said
-            yield from found
+        for part, source in (("text", visible), ("context", hit.context)):
+            expected = re.findall(rf"(?<![^\W_]){term.term}s?(?![^\W_])", source.lower())
+            matches = []
+            for place in (place for place in term.places if place.part == part):
+                span = range(hit.start + place.start, hit.start + place.end)
+                in_text = "".join(text[i] for i in span if i in places)
+                matches.append(in_text if part == "text" else hit.context[place.start : place.end])
+                assert part == "context" or {span[0], span[-1]} <= places
+            assert [match.lower() for match in matches] == expected
+            yield from matches
 
 
-def test_the_tokens_of_real_texts_are_what_they_lie_on(tiny: Encoder) -> None:
+def test_the_tokens_of_real_texts_lie_on_their_words(tiny: Encoder) -> None:
     paths = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("corpora/handbook/3*.md")]
     cutter = Cutter(tiny.tokenizer, max_tokens=256)
-    marked = 0
+    n_hidden = 0
     for path in paths:
         for document in documents(source_file(path), load(source_file(path))):
             assert isinstance(document, Document)
-            inside = set(kept(document.text, tuple(markup(document))))
+            inside = set(visible_places(document.text, tuple(markup(document))))
             for passage in cutter.cut(document):
-                found = tokens(
+                passage_tokens = tokens(
                     tiny.tokenizer, "", passage.context, VisibleText(passage.text, passage.hidden)
                 )
-                words = merged(found, {"text": passage.text, "context": passage.context}, passage.hidden)
+                words = merged(
+                    passage_tokens, {"text": passage.text, "context": passage.context}, passage.hidden
+                )
                 own = [word for word in words if word.kind in ("word", "punctuation")]
                 for word in own:
                     place = range(passage.start + word.start, passage.start + word.end)
-                    assert "".join(document.text[at] for at in place if at in inside) == word.text
+                    assert (
+                        "".join(document.text[position] for position in place if position in inside)
+                        == word.text
+                    )
                     assert {place[0], place[-1]} <= inside
                 assert "".join("".join(word.text for word in own).split()) == "".join(
                     passage.visible_text.split()
                 )
-                marked += len(passage.hidden)
-    assert marked
+                n_hidden += len(passage.hidden)
+    assert n_hidden

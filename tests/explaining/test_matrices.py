@@ -19,22 +19,22 @@ QUERY = np.array([[1, 0], [0, 2]], dtype=np.float32)
 PASSAGE = np.array([[3, 4], [0, 1], [-1, 0]], dtype=np.float32)
 
 
-def test_similarity_by_hand() -> None:
+def test_similarities_are_those_worked_out_by_hand() -> None:
     expected = [[0.6, 0, -1], [0.8, 1, 0]]
     np.testing.assert_allclose(similarity_matrix(QUERY, PASSAGE), expected, atol=1e-7)
 
 
-def test_contributions_by_hand() -> None:
+def test_contributions_are_those_worked_out_by_hand() -> None:
     # means (1/2, 1) and (2/3, 5/3); lengths sqrt(5)/2 and sqrt(29)/3; n m = 6, so each dot product
     # is divided by 6 * sqrt(145) / 6 = sqrt(145)
     expected = np.array([[3, 0, -1], [8, 2, 0]]) / 145**0.5
-    found = contribution_matrix(QUERY, PASSAGE)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert found.sum() == pytest.approx(12 / 145**0.5)
+    matrix = contribution_matrix(QUERY, PASSAGE)
+    np.testing.assert_allclose(matrix, expected, rtol=1e-12)
+    assert matrix.sum() == pytest.approx(12 / 145**0.5)
     np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "mean_sqrt_len"), expected, rtol=1e-12)
 
 
-def test_contributions_of_max_pooling_by_hand() -> None:
+def test_contributions_of_max_pooling_are_those_worked_out_by_hand() -> None:
     # largest values: query (1, 2) from tokens 0 and 1, passage (3, 4) last from token 0
     expected = np.array([[3, 0, 0], [8, 0, 0]]) / (5**0.5 * 5)
     np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "max"), expected, rtol=1e-12)
@@ -55,7 +55,7 @@ def test_addends_sum_to_the_cosine(pooling: str, data: st.DataObject) -> None:
     assert contribution_matrix(query, passage, pooling).sum() == pytest.approx(cosine, abs=1e-8)
 
 
-def test_zero_vectors() -> None:
+def test_zero_vectors_have_no_similarity_and_no_contributions() -> None:
     assert similarity_matrix(np.zeros((1, 2)), PASSAGE).tolist() == [[0, 0, 0]]
     with pytest.raises(InputError, match="sum to zero"):
         contribution_matrix(np.array([[1.0, 0.0], [-1.0, 0.0]]), PASSAGE)
@@ -80,9 +80,9 @@ def by_transformers(folder: Path, *texts: str) -> list[np.ndarray]:
     return [first @ second.T for first, second in zip(*unit, strict=True)]
 
 
-@pytest.mark.parametrize("which", ["tiny", "real"])
-def test_every_layer_is_that_of_transformers(which: str, request: pytest.FixtureRequest) -> None:
-    encoder: Encoder = request.getfixturevalue(which)
+@pytest.mark.parametrize("encoder_name", ["tiny", "real"])
+def test_every_layer_is_that_of_transformers(encoder_name: str, request: pytest.FixtureRequest) -> None:
+    encoder: Encoder = request.getfixturevalue(encoder_name)
     expected = by_transformers(encoder.files.folder, A, B)
     assert len(expected) == encoder.n_layers + 1
     last = search.explain(A, B, layer=-1, model=encoder)
@@ -110,16 +110,16 @@ def index(notes: Path, tiny_model: Path, tmp_path: Path) -> Iterator[search.Inde
     return search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
 
 
-def test_an_index_takes_layers_too(index: search.Index) -> None:
+def test_an_index_explains_at_a_layer(index: search.Index) -> None:
     with pytest.raises(InputError, match="'layer' requires explain=True"):
         index.query("key", layer=1)
     (hit,) = index.query("find the key", k=1)
     middle = index.explain("find the key", hit)
     last = index.explain("find the key", hit, layer="last")
     assert (middle.similarity_layer, last.similarity_layer) == (1, 3)
-    (asked,) = index.encoder.tokens(["find the key"])
-    (found,) = index.encoder.tokens([hit.text], contexts=[hit.context], hidden=[hit.hidden])
-    expected = similarity_matrix(asked.vectors, found.vectors)
+    (query,) = index.encoder.tokens(["find the key"])
+    (passage,) = index.encoder.tokens([hit.text], contexts=[hit.context], hidden=[hit.hidden])
+    expected = similarity_matrix(query.vectors, passage.vectors)
     np.testing.assert_allclose(last.similarity, expected, atol=1e-6)
     assert not np.allclose(middle.similarity, expected, atol=1e-3)
     parts = index.explain(search.Question.of("find", ("the key", 0.5)), hit, layer="last")
@@ -137,13 +137,13 @@ def test_hits_come_with_their_explanations(index: search.Index, options: dict[st
     assert all(hit.explanation is None for hit in plain)
     whys = index.explain("find the key", plain, layer="last")
     for hit, why in zip(hits, whys, strict=True):
-        found = hit.explanation
-        assert found is not None
-        assert abs(found.residual) < 1e-5
-        assert found.score == hit.score
-        np.testing.assert_allclose(found.contributions, why.contributions, atol=1e-6)
-        np.testing.assert_allclose(found.similarity, why.similarity, atol=1e-6)
-        assert found.similarity_layer == 3
+        explanation = hit.explanation
+        assert explanation is not None
+        assert abs(explanation.residual) < 1e-5
+        assert explanation.score == hit.score
+        np.testing.assert_allclose(explanation.contributions, why.contributions, atol=1e-6)
+        np.testing.assert_allclose(explanation.similarity, why.similarity, atol=1e-6)
+        assert explanation.similarity_layer == 3
 
 
 def test_several_indexes_explain_their_hits(notes: Path, tiny_model: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
     double.py      an encoder that can be predicted and needs no model
     contents.py    seeded files, and seeded edits of a folder
-    oracle.py      what an index must hold and answer, worked out without search/index
+    oracle.py      content and answers that an index must have, worked out without search/index
     history.py     what each file held, and what was reported as committed: the expected-state file
     steps.py       the steps of the protocol, numbered; something may happen before or after each
     processes.py   child processes: started ahead, spoken to in lines of JSON, killed by id

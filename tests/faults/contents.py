@@ -65,12 +65,12 @@ class Editor:
 
     def __init__(self, folder: Path, files: dict[str, str], rng: Random, prefix: str) -> None:
         self.folder, self.files, self.rng, self.prefix = folder, files, rng, prefix
-        self._made = 0
+        self._n_marks = 0
 
     def mark(self) -> str:
         """A word that was never used before."""
-        self._made += 1
-        return f"{self.prefix}n{self._made}"
+        self._n_marks += 1
+        return f"{self.prefix}n{self._n_marks}"
 
     def plan(self) -> dict[str, str | None]:
         """One edit: the files that it changes, with their new text, None for a file that goes.
@@ -83,29 +83,29 @@ class Editor:
             suffix = rng.choice(SUFFIXES)
             mark = self.mark()
             return {f"{rng.choice(FOLDERS)}{mark}{suffix}": text_of(rng, suffix, mark)}
-        one, two = rng.sample(names, 2)
-        suffix = Path(one).suffix
+        name, other_name = rng.sample(names, 2)
+        suffix = Path(name).suffix
         if kind == "edit":
-            return {one: text_of(rng, suffix, self.mark())}
+            return {name: text_of(rng, suffix, self.mark())}
         if kind == "append" and suffix in (".txt", ".md"):
-            return {one: f"{self.files[one]}\nmore {rng.choice(WORDS)} {self.mark()}.\n"}
+            return {name: f"{self.files[name]}\nmore {rng.choice(WORDS)} {self.mark()}.\n"}
         if kind == "delete":
-            return {one: None}
+            return {name: None}
         if kind == "move":
-            return {one: None, f"{rng.choice(FOLDERS)}{self.mark()}{suffix}": self.files[one]}
+            return {name: None, f"{rng.choice(FOLDERS)}{self.mark()}{suffix}": self.files[name]}
         if kind == "copy":
-            return {f"{rng.choice(FOLDERS)}{self.mark()}{suffix}": self.files[one]}
-        if kind == "swap" and suffix == Path(two).suffix:
-            return {one: self.files[two], two: self.files[one]}
-        return {one: self.files[one]}
+            return {f"{rng.choice(FOLDERS)}{self.mark()}{suffix}": self.files[name]}
+        if kind == "swap" and suffix == Path(other_name).suffix:
+            return {name: self.files[other_name], other_name: self.files[name]}
+        return {name: self.files[name]}
 
     def apply(self, changes: dict[str, str | None]) -> None:
         """Do to the folder what `plan` said."""
-        gone = [name for name, text in changes.items() if text is None]
-        come = [name for name, text in changes.items() if name not in self.files]
-        if len(gone) == len(come) == 1:
-            (self.folder / come[0]).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / gone[0]).rename(self.folder / come[0])
+        old_names = [name for name, text in changes.items() if text is None]
+        new_names = [name for name, text in changes.items() if name not in self.files]
+        if len(old_names) == len(new_names) == 1:
+            (self.folder / new_names[0]).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / old_names[0]).rename(self.folder / new_names[0])
         else:
             for name, text in changes.items():
                 if text is None:

@@ -32,11 +32,11 @@ def _flip_one(data: bytearray, rng: Random) -> bytearray:
 def _swap(data: bytearray, rng: Random) -> bytearray:
     if len(data) <= 2 * _BLOCK:
         return data[::-1]
-    one, two = (_BLOCK * rng.randrange(len(data) // _BLOCK) for _ in range(2))
+    start, other_start = (_BLOCK * rng.randrange(len(data) // _BLOCK) for _ in range(2))
     size = rng.choice((_BLOCK, 4096))
-    first, second = bytes(data[one : one + size]), bytes(data[two : two + size])
+    first, second = bytes(data[start : start + size]), bytes(data[other_start : other_start + size])
     if len(first) == len(second):
-        data[one : one + size], data[two : two + size] = second, first
+        data[start : start + size], data[other_start : other_start + size] = second, first
     return data
 
 
@@ -107,7 +107,7 @@ TEXT = {
 def damaged(
     data: bytes, rng: Random, kinds: dict[str, Callable[[bytearray, Random], bytearray]]
 ) -> tuple[str, bytes]:
-    """What was done, and the result."""
+    """The kind of damage, and the result."""
     kind = rng.choice(sorted(kinds))
     return kind, bytes(kinds[kind](bytearray(data or b"\n"), rng))
 

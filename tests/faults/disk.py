@@ -31,36 +31,36 @@ class Change:
 
 
 def changes(log: bytes) -> Iterator[Change]:
-    """What a log of the shim holds, in order."""
-    at = 0
-    while at < len(log):
-        kind, n_path, n_other, has_data, offset, length = _HEAD.unpack_from(log, at)
-        at += _HEAD.size
-        path = log[at : at + n_path].decode("utf-8", "surrogateescape")
-        other = log[at + n_path : at + n_path + n_other].decode("utf-8", "surrogateescape")
-        at += n_path + n_other
-        data = log[at : at + length] if has_data else b""
-        at += len(data)
-        yield Change(kind, path, other, offset, length, data, at)
+    """Changes in a log of the shim, in order."""
+    position = 0
+    while position < len(log):
+        kind, n_path, n_other, has_data, offset, length = _HEAD.unpack_from(log, position)
+        position += _HEAD.size
+        path = log[position : position + n_path].decode("utf-8", "surrogateescape")
+        other = log[position + n_path : position + n_path + n_other].decode("utf-8", "surrogateescape")
+        position += n_path + n_other
+        data = log[position : position + length] if has_data else b""
+        position += len(data)
+        yield Change(kind, path, other, offset, length, data, position)
 
 
 @dataclass(eq=False)
 class _File:
-    """What of a file is on disk for sure, and what was done to it since."""
+    """The bytes of a file that are on disk for sure, and the changes since."""
 
     synced: bytearray
     pending: list[Change] = field(default_factory=list)
 
-    def content(self, kept: list[Change]) -> bytes:
-        found = bytearray(self.synced)
-        for change in kept:
+    def content(self, writes: list[Change]) -> bytes:
+        data = bytearray(self.synced)
+        for change in writes:
             if change.kind == TRUNCATE:
-                del found[change.length :]
-                found.extend(bytes(change.length - len(found)))
+                del data[change.length :]
+                data.extend(bytes(change.length - len(data)))
             else:
-                found.extend(bytes(max(0, change.offset - len(found))))
-                found[change.offset : change.offset + len(change.data)] = change.data
-        return bytes(found)
+                data.extend(bytes(max(0, change.offset - len(data))))
+                data[change.offset : change.offset + len(change.data)] = change.data
+        return bytes(data)
 
 
 _Edit = dict[str, _File | str]  # what becomes of names: a file, "folder" or "gone"
@@ -78,18 +78,18 @@ class Disk:
         self._durable: dict[str, _File | str] = {}
         for path in sorted(root.rglob("*")) if root.exists() else []:
             self._durable[str(path)] = "folder" if path.is_dir() else _File(bytearray(path.read_bytes()))
-        self._now = dict(self._durable)
+        self._current = dict(self._durable)
         self._edits: list[_Edit] = []
 
     def apply(self, change: Change) -> None:
-        """What a call did."""
-        path, there = change.path, self._now.get(change.path)
+        """Do what a call did."""
+        path, entry = change.path, self._current.get(change.path)
         if change.kind in (WRITE, TRUNCATE):
-            if isinstance(there, _File):  # else it was deleted while it was open
-                there.pending.append(change)
+            if isinstance(entry, _File):  # else it was deleted while it was open
+                entry.pending.append(change)
         elif change.kind == SYNC:
-            if isinstance(there, _File):
-                there.synced, there.pending = bytearray(there.content(there.pending)), []
+            if isinstance(entry, _File):
+                entry.synced, entry.pending = bytearray(entry.content(entry.pending)), []
             else:
                 self._sync_names(path)
         elif change.kind == CREATE:
@@ -98,21 +98,21 @@ class Disk:
             self._edit({path: "folder"})
         elif change.kind in (UNLINK, RMDIR):
             self._edit({path: "gone"})
-        elif change.kind == RENAME and there is not None:
-            self._edit({path: "gone", change.other: there})
+        elif change.kind == RENAME and entry is not None:
+            self._edit({path: "gone", change.other: entry})
 
     def _edit(self, edit: _Edit) -> None:
         self._edits.append(edit)
-        _do(self._now, edit)
+        _do(self._current, edit)
 
     def _sync_names(self, folder: str) -> None:
-        mine = [edit for edit in self._edits if any(_parent(name) == folder for name in edit)]
-        self._edits = [edit for edit in self._edits if edit not in mine]
-        for edit in mine:
+        edits = [edit for edit in self._edits if any(_parent(name) == folder for name in edit)]
+        self._edits = [edit for edit in self._edits if edit not in edits]
+        for edit in edits:
             _do(self._durable, edit)
 
     def after_a_loss(self, keep: str, rng: Random) -> dict[str, bytes]:
-        """What may be found: path below the root -> content.
+        """Files that may be found: path below the root -> content.
 
         Args:
             keep: of what was not forced to disk: "nothing", "names", "bytes", "all" or "some".
@@ -123,18 +123,18 @@ class Disk:
         names = dict(self._durable)
         for edit in self._edits[:n_names]:
             _do(names, edit)
-        found = {}
+        contents = {}
         for path, file in sorted(names.items()):
             if not isinstance(file, _File) or not self._reachable(path, names):
                 continue
-            kept = list(file.pending) if keep in ("bytes", "all") else []
+            writes = list(file.pending) if keep in ("bytes", "all") else []
             if keep == "some":
-                kept = [change for change in file.pending if rng.random() < 0.5]
-            found[path[len(self.root) + 1 :]] = file.content(kept)
-        return found
+                writes = [change for change in file.pending if rng.random() < 0.5]
+            contents[path[len(self.root) + 1 :]] = file.content(writes)
+        return contents
 
     def _reachable(self, path: str, names: dict[str, _File | str]) -> bool:
-        """Whether all folders above a file are there."""
+        """True if all folders above a file are there."""
         folder = _parent(path)
         while folder != self.root:
             if names.get(folder) != "folder":
@@ -144,11 +144,11 @@ class Disk:
 
 
 def _do(names: dict[str, _File | str], edit: _Edit) -> None:
-    for name, what in edit.items():
-        if what == "gone":
+    for name, entry in edit.items():
+        if entry == "gone":
             names.pop(name, None)
         else:
-            names[name] = what
+            names[name] = entry
 
 
 def _parent(path: str) -> str:

@@ -18,7 +18,7 @@ from unittest import mock
 from search import SearchError
 from tests.faults import oracle, steps
 from tests.faults.history import History
-from tests.faults.kill import SCENARIOS, Scenario, finished, scenario, some
+from tests.faults.kill import SCENARIOS, Scenario, finished, sample, scenario
 from tests.faults.outcome import ENOUGH, Outcome
 
 _ERRORS = (errno.EIO, errno.ENOSPC)
@@ -32,87 +32,87 @@ def every_failure(place: Path, *, seed: int, most: int | None = None) -> Outcome
     """
     outcome = Outcome("failing calls", seed)
     for title in SCENARIOS:
-        made = scenario(title, place / title.replace(" ", "-"), seed)
-        made.restore()
-        counted = steps.Steps(made.index, steps.nothing, statements=True)
-        with counted.patched():
-            oracle.run(made.folder, made.index, rebuild=made.rebuild)
-        names = counted.names
+        case = scenario(title, place / title.replace(" ", "-"), seed)
+        case.restore()
+        counter = steps.Steps(case.index, steps.nothing, statements=True)
+        with counter.patched():
+            oracle.run(case.folder, case.index, rebuild=case.rebuild)
+        names = counter.names
         outcome.figures[f"calls of {title}"] = len(names)
-        faults = [(at, error) for at in range(1, len(names) + 1) for error in _ERRORS]
-        for at, error in some(faults, most, Random(seed)):
-            made.restore()
-            found, where = _fail(made, at, error, outcome)
+        faults = [(number, error) for number in range(1, len(names) + 1) for error in _ERRORS]
+        for number, error in sample(faults, most, Random(seed)):
+            case.restore()
+            problems, label = _fail(case, number, error, outcome)
             outcome.failures += [
-                f"{title}, {errno.errorcode[error]} at {where}: {what}" for what in found
+                f"{title}, {errno.errorcode[error]} at {label}: {problem}" for problem in problems
             ]
             if len(outcome.failures) >= ENOUGH:
                 return outcome
     return outcome
 
 
-def _fail(made: Scenario, at: int, error: int, outcome: Outcome) -> tuple[list[str], str]:
+def _fail(case: Scenario, number: int, error: int, outcome: Outcome) -> tuple[list[str], str]:
     """One run with one fault: what is wrong afterwards, and where the fault was."""
-    found, where = [], f"{at}"
+    problems, label = [], f"{number}"
     outcome.runs += 1
-    counted = steps.Steps(made.index, steps.fail_at(at, error), statements=True)
+    counter = steps.Steps(case.index, steps.fail_at(number, error), statements=True)
     try:
-        with counted.patched():
-            oracle.run(made.folder, made.index, rebuild=made.rebuild)
-        found += oracle.different(made.index, made.after)
+        with counter.patched():
+            oracle.run(case.folder, case.index, rebuild=case.rebuild)
+        problems += oracle.different(case.index, case.after)
         outcome.count("did no harm")
-    except (SearchError, OSError) as raised:
-        if str(made.index) not in str(raised):
-            found.append(f"the error names no path: {type(raised).__name__}: {raised}")
+    except (SearchError, OSError) as exception:
+        if str(case.index) not in str(exception):
+            problems.append(f"the error names no path: {type(exception).__name__}: {exception}")
         outcome.count("raised")
-    except Exception as raised:
-        found.append(f"it raises {type(raised).__name__}: {raised}")
-    if 0 < at <= len(counted.names):
-        where = f"{at} ({counted.names[at - 1]})"
-    return found + _afterwards(made), where
+    except Exception as exception:
+        problems.append(f"it raises {type(exception).__name__}: {exception}")
+    if 0 < number <= len(counter.names):
+        label = f"{number} ({counter.names[number - 1]})"
+    return problems + _afterwards(case), label
 
 
-def _afterwards(made: Scenario) -> list[str]:
-    history = History(made.folder.parent / "log")
-    history.now(made.before)
-    for name in made.before.keys() | made.after.keys():
-        history.seen(name, made.after.get(name))
-    return made.wrong(history) + finished(made.folder, made.index)
+def _afterwards(case: Scenario) -> list[str]:
+    history = History(case.folder.parent / "log")
+    history.restart(case.before)
+    for name in case.before.keys() | case.after.keys():
+        history.add_version(name, case.after.get(name))
+    return case.wrong(history) + finished(case.folder, case.index)
 
 
 def no_room(place: Path, *, seed: int, most: int | None = None) -> Outcome:
     """Let the database grow by 0, 1, 2, ... pages and no more, until a run succeeds."""
     outcome = Outcome("failing calls: no room", seed)
     for title in ("first run", "update", "rebuild"):
-        made = scenario(title, place / title.replace(" ", "-"), seed)
-        made.restore()
-        oracle.run(made.folder, made.index, rebuild=made.rebuild)
-        pages = _pages(made.index)
-        made.restore()
-        first = 1 if title != "update" else _pages(made.index)
-        for limit in some(list(range(first, pages)), most, Random(seed)):
-            made.restore()
+        case = scenario(title, place / title.replace(" ", "-"), seed)
+        case.restore()
+        oracle.run(case.folder, case.index, rebuild=case.rebuild)
+        pages = _pages(case.index)
+        case.restore()
+        first = 1 if title != "update" else _pages(case.index)
+        for limit in sample(list(range(first, pages)), most, Random(seed)):
+            case.restore()
             outcome.runs += 1
-            found: list[str] = []
+            problems: list[str] = []
             try:
                 with limited(limit):
-                    oracle.run(made.folder, made.index, rebuild=made.rebuild)
+                    oracle.run(case.folder, case.index, rebuild=case.rebuild)
                 outcome.count("had room")
             except (SearchError, OSError) as error:
-                if str(made.index) not in str(error) or "full" not in str(error):
-                    found = [f"the error says neither path nor 'full': {error}"]
+                if str(case.index) not in str(error) or "full" not in str(error):
+                    problems = [f"the error says neither path nor 'full': {error}"]
             except Exception as error:
-                found = [f"it raises {type(error).__name__}: {error}"]
-            found += _afterwards(made)
-            outcome.failures += [f"{title}, at most {limit} pages: {what}" for what in found]
+                problems = [f"it raises {type(error).__name__}: {error}"]
+            problems += _afterwards(case)
+            outcome.failures += [f"{title}, at most {limit} pages: {problem}" for problem in problems]
     return outcome
 
 
 def _pages(index: Path) -> int:
     connection = sqlite3.connect(index / "index.db")
-    found = int(connection.execute("PRAGMA page_count").fetchone()[0])
+    count = int(connection.execute("PRAGMA page_count").fetchone()[0])
     connection.close()
-    return found
+    return count
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.faults.oracle import Documents, expected, stored
+from tests.faults.oracle import Documents, expected, stored_documents
 
 
 class Log:
@@ -38,12 +38,12 @@ class History:
     """
 
     def __init__(self, log: Path) -> None:
-        self._log, self._read = log, 0
+        self._log, self._offset = log, 0
         self.versions: dict[str, list[bytes | None]] = {}
         self.committed: dict[str, int] = {}
         self.reported = 0
 
-    def now(self, files: Mapping[str, bytes]) -> None:
+    def restart(self, files: Mapping[str, bytes]) -> None:
         """The index is known to hold just these files, and nothing earlier will be asked for again."""
         self.versions = {name: [raw] for name, raw in files.items()}
         self.committed = dict.fromkeys(files, 0)
@@ -52,14 +52,14 @@ class History:
         """Take in what the worker wrote since; half a line at the end was never reported."""
         data = self._log.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
-        lines, self._read = whole[self._read :].splitlines(), len(whole)
+        lines, self._offset = whole[self._offset :].splitlines(), len(whole)
         for line in lines:
             self.take(json.loads(line))
 
     def take(self, line: dict[str, Any]) -> None:
-        """What one line of the log says."""
+        """Take in one line of the log."""
         for name, text in line.get("edit", {}).items():
-            self.seen(name, None if text is None else text.encode())
+            self.add_version(name, None if text is None else text.encode())
         for name, sha256 in line.get("stored", ()):
             hashes = [raw and hashlib.sha256(raw).hexdigest() for raw in self.versions.get(name, [])]
             if sha256 in hashes:
@@ -72,7 +72,7 @@ class History:
             for name, versions in self.versions.items():
                 self._commit(name, len(versions) - 1)
 
-    def seen(self, name: str, raw: bytes | None) -> None:
+    def add_version(self, name: str, raw: bytes | None) -> None:
         """A file was about to get this content, or was found with it."""
         if name not in self.versions:
             self.versions[name], self.committed[name] = [None], 0
@@ -85,29 +85,29 @@ class History:
 
     def wrong(self, index: Path) -> list[str]:
         """Documents that were lost after their commit was reported, and documents that no file had."""
-        have = stored(index)
-        found = [
+        have = stored_documents(index)
+        problems = [
             f"phantom: no file was ever called '{name}'" for name in have.keys() - self.versions.keys()
         ]
         for name, versions in self.versions.items():
             may = [expected(name, raw) if raw else {} for raw in versions[self.committed[name] :]]
             if not _is_one_of(have.get(name, {}), may):
                 before = [expected(name, raw) if raw else {} for raw in versions]
-                what = "lost" if have.get(name, {}) in before else "phantom"
-                found.append(f"{what}: '{name}' is none of the {len(may)} versions that it may be")
-        return found
+                kind = "lost" if have.get(name, {}) in before else "phantom"
+                problems.append(f"{kind}: '{name}' is none of the {len(may)} versions that it may be")
+        return problems
 
 
 def _is_one_of(have: Documents, may: list[Documents]) -> bool:
-    """Whether a file's documents are those of one version, or, record by record, of several.
+    """True if a file's documents are those of one version, or, record by record, of several.
 
     The second is a file that was being committed in several batches.
     """
     if have in may:
         return True
     records = {record for version in may for record in version}
-    many = len(records) > 1
-    return many and all(
+    has_several = len(records) > 1
+    return has_several and all(
         any(have.get(record) == version.get(record) for version in may)
         for record in records | have.keys()
     )

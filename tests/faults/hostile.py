@@ -21,7 +21,7 @@ from search.corpus.sources import kind_of
 from search.errors import ReadError
 from tests.faults.packages import packages
 
-Named: TypeAlias = "tuple[str, str | bytes]"
+HostileFile: TypeAlias = "tuple[str, str | bytes]"
 
 
 class Pattern(NamedTuple):
@@ -223,7 +223,7 @@ def files(scale: float = 1.0) -> Iterator[tuple[str, bytes]]:
             )
 
 
-def _texts(times: _Times) -> Iterator[Named]:
+def _texts(times: _Times) -> Iterator[HostileFile]:
     yield "one-word.txt", "a" * times(4_000_000)
     yield "zero-width.txt", "\u200b" * times(500_000) + "a"
     yield "combining.txt", "e" + "\u0301" * times(500_000)
@@ -277,7 +277,7 @@ def _texts(times: _Times) -> Iterator[Named]:
     yield "hexadecimal.md", f"---\na: 0x{'f' * times(50_000)}\n---\ntext"
 
 
-def _tables(times: _Times) -> Iterator[Named]:
+def _tables(times: _Times) -> Iterator[HostileFile]:
     yield "cell.csv", "text,b\n" + "a " * times(2_000_000)
     yield "columns.csv", "a," * times(300_000) + "\n" + "b," * times(300_000)
     yield "header.csv", "text," + "n" * times(500_000) + "\n" + "a,b\n" * times(3_000)
@@ -295,7 +295,7 @@ def _tables(times: _Times) -> Iterator[Named]:
     yield "name.jsonl", json.dumps({"text": "a", "n" * times(1_000_000): 1})
 
 
-def _mails(times: _Times) -> Iterator[Named]:
+def _mails(times: _Times) -> Iterator[HostileFile]:
     plain = "From: a@b\nSubject: s\n"
     yield "blanks.eml", f"{plain}\nhello\n> a" + " " * times(150_000) + "b\nx\n"
     yield (
@@ -318,8 +318,8 @@ def _mails(times: _Times) -> Iterator[Named]:
     yield "nested.eml", plain + nested + "text"
     part = "--b\nContent-Disposition: attachment; filename=a.txt\n\na\n"
     yield "attachments.eml", f"{plain}Content-Type: multipart/mixed; boundary=b\n\n" + part * times(3_000)
-    many = "To: " + "a <a@b>, " * times(15_000) + "\nContent-Type: multipart/mixed; boundary=b\n\n"
-    yield "metadata.eml", many + part * times(15_000)
+    recipients = "To: " + "a <a@b>, " * times(15_000) + "\nContent-Type: multipart/mixed; boundary=b\n\n"
+    yield "metadata.eml", recipients + part * times(15_000)
     yield (
         "boundaries.eml",
         f"{plain}Content-Type: multipart/mixed; boundary=b\n\n" + "--b\n" * times(50_000),
@@ -349,7 +349,7 @@ def _multipart(attached: dict[str, bytes]) -> str:
     return "Content-Type: multipart/mixed; boundary=b\n\n" + "".join(parts) + "--b--\n"
 
 
-def _calendars(times: _Times) -> Iterator[Named]:
+def _calendars(times: _Times) -> Iterator[HostileFile]:
     event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:a\nDESCRIPTION:" + "word " * times(4_000) + "\n"
     yield "ends.ics", event + "END:VEVENT\n" * times(20_000)
     yield "begins.ics", "BEGIN:VEVENT\n" * times(100_000) + "END:VTODO\n" * times(100_000)
@@ -403,7 +403,7 @@ def _repacked(name: str, entry: str, change: Callable[[str], str]) -> bytes:
     return stream.getvalue()
 
 
-def _archives(times: _Times) -> Iterator[Named]:
+def _archives(times: _Times) -> Iterator[HostileFile]:
     member = gzip.compress(b"\n" * times(2**26), 9)
     yield "ten-gigabytes.txt.gz", member * 160
     yield "twice.txt.gz", gzip.compress(gzip.compress(b"a" * times(10**8), 9))
@@ -459,8 +459,8 @@ def _workbook(text: str, rows: str) -> bytes:
     types = entries["[Content_Types].xml"]
     assert isinstance(types, bytes)
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
-    added = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
-    entries["[Content_Types].xml"] = types.decode().replace("</Types>", added)
+    override = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+    entries["[Content_Types].xml"] = types.decode().replace("</Types>", override)
     entries["xl/sharedStrings.xml"] = f'<sst xmlns="{main}"><si><t>{text}</t></si></sst>'
     entries["xl/worksheets/sheet1.xml"] = (
         f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
@@ -468,7 +468,7 @@ def _workbook(text: str, rows: str) -> bytes:
     return _zipped(entries)
 
 
-def _xml(times: _Times) -> Iterator[Named]:
+def _xml(times: _Times) -> Iterator[HostileFile]:
     laughs = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
     laughs = f'<!DOCTYPE a [<!ENTITY a0 "lol">{laughs}]>'
     quadratic = f'<!DOCTYPE a [<!ENTITY a "{"a" * times(50_000)}">]>'
@@ -508,7 +508,7 @@ def _xml(times: _Times) -> Iterator[Named]:
     )
 
 
-def _pdfs(times: _Times) -> Iterator[Named]:
+def _pdfs(times: _Times) -> Iterator[HostileFile]:
     if not packages():
         return
     raw = packages()["a.pdf"]
@@ -531,7 +531,7 @@ def _pdfs(times: _Times) -> Iterator[Named]:
     yield "objects.pdf", b"%PDF-1.4\n" + b"1 0 obj\n<<>>\nendobj\n" * times(50_000)
 
 
-def _others(times: _Times) -> Iterator[Named]:
+def _others(times: _Times) -> Iterator[HostileFile]:
     yield "groups.rtf", "{\\rtf1 " + "{" * times(1_000_000)
     yield "controls.rtf", "{\\rtf1 " + "\\a" * times(500_000) + "}"
     yield "characters.rtf", "{\\rtf1 " + "\\u20320?" * times(200_000) + "}"

@@ -38,14 +38,14 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Out
     oracle.run(folder, index)
     log.touch()
     history = History(log)
-    history.now(oracle.on_disk(folder))
+    history.restart(oracle.on_disk(folder))
     asking = [Child("reader", str(index), str(seed + i), "0.02", "0") for i in range(readers)]
     workers = Workers("worker")
     try:
         for number in range(kills):
             worker = workers.take()
-            told = {"folder": str(folder), "index": str(index), "log": str(log)}
-            worker.say(do="loop", seed=seed * 100_000 + number, **told)
+            task = {"folder": str(folder), "index": str(index), "log": str(log)}
+            worker.say(do="loop", seed=seed * 100_000 + number, **task)
             time.sleep(rng.uniform(0.0, _LONGEST))
             by_itself = worker.ended
             worker.kill()
@@ -57,14 +57,14 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Out
             outcome.count("left a journal", (index / "index.db-journal").exists())
             history.read()
             _look_at_disk(history, folder)
-            found = _sorted_out(index, history, outcome)
+            problems = _sorted_out(index, history, outcome)
             if rng.random() < 0.5:
                 unfinished = finished(folder, index)
-                found += unfinished
+                problems += unfinished
                 if not unfinished:
-                    history.now(oracle.on_disk(folder))
+                    history.restart(oracle.on_disk(folder))
                 outcome.count("recoveries")
-            outcome.failures += [f"kill {number}: {what}" for what in found]
+            outcome.failures += [f"kill {number}: {problem}" for problem in problems]
             if len(outcome.failures) >= ENOUGH:
                 break
     finally:
@@ -75,26 +75,26 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Out
 
 
 def _look_at_disk(history: History, folder: Path) -> None:
-    """What a worker was killed in writing is a version of the file too."""
-    there = oracle.on_disk(folder)
-    for name in history.versions.keys() | there.keys():
-        history.seen(name, there.get(name))
+    """Take files that a worker was killed in writing as versions, too."""
+    files = oracle.on_disk(folder)
+    for name in history.versions.keys() | files.keys():
+        history.add_version(name, files.get(name))
 
 
 def _sorted_out(index: Path, history: History, outcome: Outcome) -> list[str]:
-    found = oracle.problems(index)
-    outcome.count("failed opens", sum("a query fails" in what for what in found))
-    wrong = history.wrong(index) if not found else []
-    outcome.count("lost", sum(what.startswith("lost") for what in wrong))
-    outcome.count("phantoms", sum(what.startswith("phantom") for what in wrong))
-    return found + wrong
+    problems = oracle.problems(index)
+    outcome.count("failed opens", sum("a query fails" in problem for problem in problems))
+    wrong = history.wrong(index) if not problems else []
+    outcome.count("lost", sum(problem.startswith("lost") for problem in wrong))
+    outcome.count("phantoms", sum(problem.startswith("phantom") for problem in wrong))
+    return problems + wrong
 
 
 def finished(folder: Path, index: Path) -> list[str]:
-    """What is wrong after a run that nobody disturbs, and a second one that has nothing to do."""
+    """Problems after a run that nobody disturbs, and a second one that has nothing to do."""
     try:
         oracle.run(folder, index)
-        found = (
+        problems = (
             oracle.different(index, oracle.on_disk(folder))
             + oracle.problems(index)
             + oracle.leftovers(index)
@@ -102,18 +102,18 @@ def finished(folder: Path, index: Path) -> list[str]:
         again = oracle.run(folder, index)
     except Exception as error:
         return [f"the next run fails: {type(error).__name__}: {error}"]
-    return found + ([] if again.nothing_changed else ["a second run finds something to do"])
+    return problems + ([] if again.nothing_changed else ["a second run finds something to do"])
 
 
 def _collect(readers: Iterable[Child], outcome: Outcome) -> None:
     queries = errors = 0
     for reader in readers:
-        said = reader.hear() and reader.finish()
-        if said is None:
+        report = reader.hear() and reader.finish()
+        if report is None:
             outcome.failures.append(f"a reader died: {reader.last_words()}")
         else:
-            queries, errors = queries + len(said["times"]), errors + len(said["errors"])
-            outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
+            queries, errors = queries + len(report["times"]), errors + len(report["errors"])
+            outcome.failures += [f"reader: {error}" for error in report["errors"][:5]]
         reader.wait()
     outcome.figures |= {"queries meanwhile": queries, "errors of readers": errors}
 
@@ -141,21 +141,21 @@ class Scenario:
             shutil.copytree(self.base, self.index)
 
     def wrong(self, history: History) -> list[str]:
-        """What is wrong with the index after a run that was killed or failed."""
+        """Problems of the index after a run that was killed or failed."""
         try:
             oracle.opened(self.index)
         except SearchError as error:
             if not self._may_be_refused(error):
                 return [f"it does not open: {type(error).__name__}: {error}"]
             return ["it holds nothing though a commit was reported"] if history.reported else []
-        found = oracle.problems(self.index) or history.wrong(self.index)
-        if self.rebuild and not found:
+        problems = oracle.problems(self.index) or history.wrong(self.index)
+        if self.rebuild and not problems:
             old, new = (oracle.different(self.index, files) for files in (self.before, self.after))
-            found = ["neither the old index nor the new one"] if old and new else []
-        return found
+            problems = ["neither the old index nor the new one"] if old and new else []
+        return problems
 
     def _may_be_refused(self, error: SearchError) -> bool:
-        """Whether queries may be refused: nothing was there yet."""
+        """True if queries may be refused: nothing was there yet."""
         return self.name == "first run" and isinstance(error, IndexNotFound)
 
 
@@ -165,26 +165,26 @@ SCENARIOS = ("first run", "update", "rebuild")
 def scenario(name: str, place: Path, seed: int) -> Scenario:
     """Make the folder and the index for a scenario, in a folder that is empty or not there."""
     rng = Random(seed)
-    made = Scenario(name, place / "folder", place / "base", place / "index", rebuild=name == "rebuild")
-    files = fill(made.folder, rng)
+    case = Scenario(name, place / "folder", place / "base", place / "index", rebuild=name == "rebuild")
+    files = fill(case.folder, rng)
     if name != "first run":
-        oracle.run(made.folder, made.index)
-        made.before = oracle.on_disk(made.folder)
-        editor = Editor(made.folder, files, rng, "e")
+        oracle.run(case.folder, case.index)
+        case.before = oracle.on_disk(case.folder)
+        editor = Editor(case.folder, files, rng, "e")
         for _ in range(8):
             editor.apply(editor.plan())
-        shutil.copytree(made.index, made.base)
-    made.after = oracle.on_disk(made.folder)
-    return made
+        shutil.copytree(case.index, case.base)
+    case.after = oracle.on_disk(case.folder)
+    return case
 
 
-def count_steps(made: Scenario) -> list[str]:
+def count_steps(case: Scenario) -> list[str]:
     """The names of the steps that a run goes through when nobody disturbs it."""
-    made.restore()
-    counted = steps.Steps(made.index, steps.nothing)
-    with counted.patched():
-        oracle.run(made.folder, made.index, rebuild=made.rebuild)
-    return counted.names
+    case.restore()
+    counter = steps.Steps(case.index, steps.nothing)
+    with counter.patched():
+        oracle.run(case.folder, case.index, rebuild=case.rebuild)
+    return counter.names
 
 
 def kills_at_steps(place: Path, *, seed: int, most: int | None = None) -> Outcome:
@@ -197,14 +197,16 @@ def kills_at_steps(place: Path, *, seed: int, most: int | None = None) -> Outcom
     workers = Workers("worker")
     try:
         for title in SCENARIOS:
-            made = scenario(title, place / title.replace(" ", "-"), seed)
-            names = count_steps(made)
+            case = scenario(title, place / title.replace(" ", "-"), seed)
+            names = count_steps(case)
             outcome.figures[f"steps of {title}"] = len(names)
-            moments = [(at, when) for at in range(1, len(names) + 1) for when in ("before", "after")]
-            for at, when in some(moments, most, Random(seed)):
-                found = _kill_at(made, workers, outcome, at=at, when=when)
-                where = f"{title}, {when} step {at} ({names[at - 1]})"
-                outcome.failures += [f"{where}: {what}" for what in found]
+            moments = [
+                (number, moment) for number in range(1, len(names) + 1) for moment in ("before", "after")
+            ]
+            for number, moment in sample(moments, most, Random(seed)):
+                problems = _kill_at(case, workers, outcome, at=number, when=moment)
+                label = f"{title}, {moment} step {number} ({names[number - 1]})"
+                outcome.failures += [f"{label}: {problem}" for problem in problems]
                 if len(outcome.failures) >= ENOUGH:
                     return outcome
     finally:
@@ -212,14 +214,14 @@ def kills_at_steps(place: Path, *, seed: int, most: int | None = None) -> Outcom
     return outcome
 
 
-def _kill_at(made: Scenario, workers: Workers, outcome: Outcome, **told: Any) -> list[str]:
-    made.restore()
-    log = made.folder.parent / "log"
+def _kill_at(case: Scenario, workers: Workers, outcome: Outcome, **task: Any) -> list[str]:
+    case.restore()
+    log = case.folder.parent / "log"
     log.unlink(missing_ok=True)
     log.touch()
     worker = workers.take()
-    places = {"folder": str(made.folder), "index": str(made.index), "log": str(log)}
-    worker.say(do="step", rebuild=made.rebuild, **places, **told)
+    places = {"folder": str(case.folder), "index": str(case.index), "log": str(log)}
+    worker.say(do="step", rebuild=case.rebuild, **places, **task)
     status = worker.wait()
     outcome.runs += 1
     if status == 0:
@@ -227,15 +229,15 @@ def _kill_at(made: Scenario, workers: Workers, outcome: Outcome, **told: Any) ->
     if status == 1:
         return [f"the run failed before it could be killed: {worker.last_words()}"]
     history = History(log)
-    history.now(made.before)
-    for name in made.before.keys() | made.after.keys():
-        history.seen(name, made.after.get(name))
+    history.restart(case.before)
+    for name in case.before.keys() | case.after.keys():
+        history.add_version(name, case.after.get(name))
     history.read()
-    return made.wrong(history) + finished(made.folder, made.index)
+    return case.wrong(history) + finished(case.folder, case.index)
 
 
-def some(moments: list[Any], most: int | None, rng: Random) -> list[Any]:
-    """All of them, or one at random out of each of `most` equal parts."""
+def sample(moments: list[Any], most: int | None, rng: Random) -> list[Any]:
+    """Choose one moment at random out of each of `most` equal parts; all of them where `most` is None."""
     if most is None or most >= len(moments):
         return moments
     edges = [round(i * len(moments) / most) for i in range(most + 1)]

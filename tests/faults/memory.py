@@ -18,7 +18,7 @@ from search.indexing import memory
 from search.indexing.check import check
 from tests.conftest import WORDS
 from tests.faults.failing import limited
-from tests.faults.kill import some
+from tests.faults.kill import sample
 from tests.faults.oracle import ENCODER
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Workers
@@ -41,7 +41,7 @@ def kills(place: Path, *, seed: int, kills: int) -> Outcome:
     log.touch()
     memory.create(index, ENCODER)
     workers = Workers("memory_worker")
-    read = 0
+    n_read = 0
     before: Texts = {}
     try:
         for number in range(kills):
@@ -57,8 +57,8 @@ def kills(place: Path, *, seed: int, kills: int) -> Outcome:
             if by_itself:
                 outcome.failures.append(f"kill {number}: the writer ended: {worker.last_words()}")
             lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-            states = possible_states(before, [line for line in lines[read:] if line.endswith("\n")])
-            read = len(lines)
+            states = possible_states(before, [line for line in lines[n_read:] if line.endswith("\n")])
+            n_read = len(lines)
             exported = {document.id: document.text for document in Index.export(index)}
             if exported not in states:
                 outcome.failures.append(f"kill {number}: the export is no state of the documents")
@@ -109,7 +109,7 @@ def no_room(place: Path, *, seed: int, most: int) -> Outcome:
     pages = (base / "index.db").stat().st_size // 4096
     for name, call in calls.items():
         first = pages if name == "upsert" else 1
-        for limit in some(list(range(first, first + pages)), most, rng):
+        for limit in sample(list(range(first, first + pages)), most, rng):
             index = place / f"{name}{limit}"
             shutil.copytree(base, index)
             outcome.runs += 1

@@ -38,39 +38,41 @@ def damage_one(place: Path, rng: Random) -> str:
     os.environ["SEEWHY_CACHE"] = str(place / "cache")
     shutil.rmtree(place / "cache", ignore_errors=True)
     shutil.copytree(place / "base", place / "cache")
-    entry, other = (_entry(place / "cache", place / name) for name in ("model", "other"))
+    entry, other_entry = (_entry(place / "cache", place / name) for name in ("model", "other"))
     target = next(entry.glob(rng.choice(_FILES)))
-    how = rng.choice(("bit",) * 8 + ("bytes", "lost", "other's", "half written"))
-    if how == "half written":
+    fault = rng.choice(("bit",) * 8 + ("bytes", "lost", "other's", "half written"))
+    if fault == "half written":
         entry.rename(entry.with_suffix(".new"))
-    elif how == "lost":
+    elif fault == "lost":
         target.unlink()
-    elif how == "other's":
-        shutil.copyfile(next(other.glob("*.blob" if target.suffix == ".blob" else target.name)), target)
+    elif fault == "other's":
+        shutil.copyfile(
+            next(other_entry.glob("*.blob" if target.suffix == ".blob" else target.name)), target
+        )
     else:
-        kind, data = damaged(target.read_bytes(), rng, BIT if how == "bit" else ANYTHING)
+        kind, data = damaged(target.read_bytes(), rng, BIT if fault == "bit" else ANYTHING)
         target.unlink()
         target.write_bytes(data)
-        how = kind
-    return f"{target.name} {how}"
+        fault = kind
+    return f"{target.name} {fault}"
 
 
 def encodes(place: Path) -> tuple[str, str]:
     """The outcome to count, and why it is a failure: a query encodes as before, twice."""
     fingerprint = Fingerprint(**json.loads((place / "model.json").read_text(encoding="utf-8")))
-    made, remark, by = 0, "", ""
+    conversions, remark, by = 0, "", ""
 
-    def copied(known: Any, folder: Path) -> None:
-        """In place of a conversion, which takes a second: the one that was made before."""
-        nonlocal made
-        made += 1
+    def copy_conversion(model: Any, folder: Path) -> None:
+        """Copy an earlier conversion, in place of one that takes a second."""
+        nonlocal conversions
+        conversions += 1
         source = _entry(place / "base", place / "model")
         for name in ("encoder.xml", "encoder.bin"):
             shutil.copyfile(source / name, folder / name)
 
     for _ in range(2):
         started = time.process_time()
-        with mock.patch("search.encoding.engines.convert", copied):
+        with mock.patch("search.encoding.engines.convert", copy_conversion):
             encoder = Encoder.of(fingerprint, offline=True)
             off = np.abs(encoder.encode(_TEXTS) - np.load(place / "model.npy")).max()
         if not off < 1e-5:
@@ -80,12 +82,12 @@ def encodes(place: Path) -> tuple[str, str]:
         remark, by = "".join(encoder.remarks), encoder.engine.name
     if by == "torch":
         return "by PyTorch", "" if remark else "PyTorch encodes, and no word of it"
-    if made > 1:
+    if conversions > 1:
         return "not healed", "it was converted again twice"
-    return ("converted again" if made else "right"), ""
+    return ("converted again" if conversions else "right"), ""
 
 
 def _entry(cached: Path, model: Path) -> Path:
     """The folder of a model in a cache."""
-    made = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
-    return next((cached / "models").glob(f"{made['weights'][:24]}-*[!k]"))
+    fingerprint = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
+    return next((cached / "models").glob(f"{fingerprint['weights'][:24]}-*[!k]"))

@@ -93,47 +93,49 @@ def _base(place: Path, seed: int) -> None:
 
 
 def _in_children(kind: str, place: Path, outcome: Outcome, files: int) -> Outcome:
-    at = 0
-    while at < files and len(outcome.failures) < ENOUGH:
-        arguments = (kind, str(place), str(outcome.seed), str(at), str(files))
+    number = 0
+    while number < files and len(outcome.failures) < ENOUGH:
+        arguments = (kind, str(place), str(outcome.seed), str(number), str(files))
         child = Child("mutate", *arguments)
         if child.hear() is None:
             raise RuntimeError(f"a child did not start: {child.last_words()}")
-        at = _listen(child, outcome, at)
+        number = _listen(child, outcome, number)
     outcome.figures.setdefault("crashes", 0)
     outcome.figures.setdefault("hangs", 0)
     return outcome
 
 
-def _listen(child: Child, outcome: Outcome, at: int) -> int:
+def _listen(child: Child, outcome: Outcome, number: int) -> int:
     """Hear what a child finds, until it ends or that is enough; the number of the file that comes next."""
-    what = ""
+    description = ""
     while True:
         try:
-            said = child.hear(_PATIENCE)
+            message = child.hear(_PATIENCE)
         except TimeoutError:
             child.kill()
             outcome.count("hangs")
-            outcome.failures.append(f"file {at} ({what}): hangs")
-            return at + 1
-        if said is None:
+            outcome.failures.append(f"file {number} ({description}): hangs")
+            return number + 1
+        if message is None:
             status = child.wait()
             if status == 0:
-                return at
+                return number
             outcome.count("crashes")
-            outcome.failures.append(f"file {at} ({what}): crash, status {status}: {child.last_words()}")
-            return at + 1
-        if "begins" in said:
-            at, what = said["begins"], said["what"]
+            outcome.failures.append(
+                f"file {number} ({description}): crash, status {status}: {child.last_words()}"
+            )
+            return number + 1
+        if "begins" in message:
+            number, description = message["begins"], message["what"]
             continue
         outcome.runs += 1
-        outcome.count(said["outcome"])
-        if said["failure"]:
-            outcome.failures.append(f"file {at} ({what}): {said['failure']}")
+        outcome.count(message["outcome"])
+        if message["failure"]:
+            outcome.failures.append(f"file {number} ({description}): {message['failure']}")
             if len(outcome.failures) >= ENOUGH:
                 child.kill()
-                return at + 1
-        at += 1
+                return number + 1
+        number += 1
 
 
 Finding = tuple[str, str]  # the outcome to count, and why it is a failure
@@ -170,7 +172,7 @@ def _database(place: Path, base: str, rng: Random) -> tuple[str, Callable[[], Fi
 
 
 def _noticed(place: Path, base: str) -> Finding:
-    """Whether an index answers as before, refuses, or is wrong; and whether `check` finds the damage."""
+    """Outcome of queries: answered as before, refused, or wrong; and whether `check` finds the damage."""
     report = check(place / "index")
     outcomes = set()
     for mode in MODES:
@@ -187,21 +189,21 @@ def _noticed(place: Path, base: str) -> Finding:
 
 
 def _answers(place: Path) -> Finding:
-    """Whether each mode answers as the index did before, or refuses."""
+    """Outcome of a query in each mode: answered as before, or refused."""
     refused = []
     for mode in MODES:
         try:
-            found = answers(place / "index", mode)
+            actual = answers(place / "index", mode)
         except SearchError:
             refused.append(mode)
             continue
-        if found != _right(place, mode):
+        if actual != _right(place, mode):
             return "wrong", f"{mode}: a wrong answer"
     return ("refused: " + ", ".join(refused) if refused else "right"), ""
 
 
 def answers(index: Path, mode: Mode) -> list[Any]:
-    """All that an index answers to a few questions; scores without their last digits."""
+    """Hits of a few questions; scores without their last digits."""
     reader = oracle.opened(index)
     return [
         (
@@ -239,9 +241,9 @@ def _package(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     name = rng.choice(sorted(packages()))
-    what, data = damaged_package(name, rng)
+    change, data = damaged_package(name, rng)
     (folder / name).write_bytes(data)
-    return f"{name} {what}", lambda: _read(folder)
+    return f"{name} {change}", lambda: _read(folder)
 
 
 def _read(folder: Path) -> Finding:
@@ -291,9 +293,9 @@ def main() -> None:
     kind, folder, seed, first, stop = sys.argv[1:]
     place = Path(folder)
     print(json.dumps({"ready": True}), flush=True)
-    for at in range(int(first), int(stop)):
-        what, look = _KINDS[kind](place, Random(f"{kind} {seed} {at}"))
-        print(json.dumps({"begins": at, "what": what}), flush=True)
+    for number in range(int(first), int(stop)):
+        description, look = _KINDS[kind](place, Random(f"{kind} {seed} {number}"))
+        print(json.dumps({"begins": number, "what": description}), flush=True)
         try:
             outcome, failure = look()
         except Exception as error:

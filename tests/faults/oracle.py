@@ -1,4 +1,4 @@
-"""What an index must hold and answer, worked out without `search.store`.
+"""Content and answers that an index must have, worked out without `search.store`.
 
 The content of an index is compared row by row with what `search.corpus` makes of the files, embeddings and
 scores with what the double says. Nothing here trusts the index but to be an SQLite database.
@@ -28,6 +28,7 @@ from search.records.documents import Document, Passage
 from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
 from search.records.visible_text import visible
+from search.searcher import Searcher
 from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.bm25 import brute_force
@@ -78,9 +79,9 @@ def few_are_many() -> Iterator[None]:
 
 def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
     """One run of indexing with the double, in batches of few passages, so that a run of a small folder has several."""
-    chosen: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
+    arguments: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
     with mock.patch("search.indexing.plan.PASSAGES_IN_A_BATCH", batch):
-        return update(folder, index, ENCODER, **chosen)
+        return update(folder, index, ENCODER, **arguments)
 
 
 def repaired_without_faiss_files(index: Path) -> None:
@@ -92,22 +93,22 @@ def repaired_without_faiss_files(index: Path) -> None:
 
 def opened(index: Path) -> Index:
     """An index for reading with the double; raises what `Index.open` raises."""
-    return Index(opening.opened(index), ENCODER, offline=True, engine="auto")
+    return Index(Searcher(opening.opened(index), ENCODER, offline=True, engine="auto"))
 
 
 @lru_cache(maxsize=20_000)
 def expected(path: str, raw: bytes) -> Documents:
-    """What a file of this name and content must give; nothing if it cannot be read."""
+    """Documents that a file of this name and content must give; none if it cannot be read."""
     file = SourceFile(path, Path(path), len(raw), 0, 0)
-    found: Documents = {}
+    records: Documents = {}
     try:
         for item in documents(file, Contents(raw, "")):
             if isinstance(item, Document):
                 metadata = json.dumps(item.metadata, sort_keys=True)
-                found[item.record] = tuple((item.title, metadata, *_facts(p)) for p in CUTTER.cut(item))
+                records[item.record] = tuple((item.title, metadata, *_facts(p)) for p in CUTTER.cut(item))
     except SearchError:
         return {}
-    return {record: rows for record, rows in found.items() if rows}
+    return {record: rows for record, rows in records.items() if rows}
 
 
 def _facts(p: Passage) -> Row:
@@ -115,8 +116,8 @@ def _facts(p: Passage) -> Row:
     return p.start, p.end, p.line_start, p.line_end, p.heading, p.context, p.text, p.n_tokens, hidden
 
 
-def stored(index: Path) -> dict[str, Documents]:
-    """What an index holds of each file; files that gave nothing are left out."""
+def stored_documents(index: Path) -> dict[str, Documents]:
+    """Documents that an index holds of each file; files that gave nothing are left out."""
     with closing(_connected(index)) as connection:
         rows = connection.execute(
             """SELECT files.path, record, title, metadata, start, "end", line_start, line_end,
@@ -124,25 +125,25 @@ def stored(index: Path) -> dict[str, Documents]:
                FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
                ORDER BY files.path, record, start, passages.id"""
         ).fetchall()
-    found: dict[str, dict[int, list[Row]]] = {}
+    files: dict[str, dict[int, list[Row]]] = {}
     for path, record, title, metadata, *rest in rows:
         facts = (title, json.dumps(json.loads(metadata), sort_keys=True), *rest)
-        found.setdefault(os.fsdecode(path), {}).setdefault(record, []).append(facts)
-    return {path: {n: tuple(r) for n, r in records.items()} for path, records in found.items()}
+        files.setdefault(os.fsdecode(path), {}).setdefault(record, []).append(facts)
+    return {path: {n: tuple(r) for n, r in records.items()} for path, records in files.items()}
 
 
 def different(index: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Where an index is not that of these files; empty when it is."""
-    have = stored(index)
+    """Differences of an index from these files; empty when there are none."""
+    have = stored_documents(index)
     want = {path: documents for path, raw in files.items() if (documents := expected(path, raw))}
-    found = [f"'{path}' is missing from the index" for path in want.keys() - have.keys()]
-    found += [f"'{path}' is in the index and should not be" for path in have.keys() - want.keys()]
-    found += [
+    problems = [f"'{path}' is missing from the index" for path in want.keys() - have.keys()]
+    problems += [f"'{path}' is in the index and should not be" for path in have.keys() - want.keys()]
+    problems += [
         f"'{path}' has other passages than its file"
         for path in want
         if have.get(path, want[path]) != want[path]
     ]
-    return sorted(found)
+    return sorted(problems)
 
 
 def on_disk(folder: Path) -> dict[str, bytes]:
@@ -151,7 +152,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
 
 
 def problems(index: Path, *, harmed: Collection[str] = ()) -> list[str]:
-    """What is wrong with an index; empty when nothing is.
+    """Problems of an index; empty when there are none.
 
     Args:
         harmed: from outside: ".faiss", ".words". What is known to be is not told, and answers by words are not asked
@@ -165,17 +166,17 @@ def problems(index: Path, *, harmed: Collection[str] = ()) -> list[str]:
                     return [wrong]
     except Exception as error:
         return [f"a query fails: {type(error).__name__}: {error}"]
-    found = [f"a query has a note: {note}" for note in reader.notes if not harmed]
-    return found + _damage(index) + _checked(reader, harmed)
+    notes = [f"a query has a note: {note}" for note in reader.notes if not harmed]
+    return notes + _damage(index) + _checked(reader, harmed)
 
 
 def mode_of(harmed: Collection[str]) -> Mode:
-    """How an index is to be asked of which files of these kinds are damaged."""
+    """The mode in which to query an index of which files of these kinds are damaged."""
     return "dense" if ".words" in harmed else "hybrid"
 
 
 def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "hybrid") -> str:
-    """How the answer to a query differs from brute force over what is stored; "" if it does not."""
+    """The difference of an answer from brute force over what is stored; "" if there is none."""
     vector = ENCODER.encode([query])[0]
     with closing(_connected(index)) as connection:
         rows = connection.execute("SELECT id, context, text, hidden FROM passages").fetchall()
@@ -211,7 +212,7 @@ def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
 
 
 def inconsistent(hits: Iterable[Any], query: str) -> str:
-    """What is wrong with hits by themselves: scores that are not those of their texts; "" if nothing is."""
+    """The problem of hits by themselves: scores that are not those of their texts; "" if there is none."""
     hits = list(hits)
     vector = ENCODER.encode([query])[0]
     vectors = ENCODER.encode([with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits])
@@ -231,19 +232,19 @@ def leftovers(index: Path) -> list[str]:
     """Files of an index that should not be there after a run that came to its end."""
     with closing(_connected(index)) as connection:
         files = [file for (file,) in connection.execute("SELECT file FROM segments")]
-    named = {f"ann/{file}.{kind}" for file in files for kind in ("faiss", "words")}
-    allowed = named | {"index.db", "writer.lock"}
-    there = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
-    return sorted(f"'{name}' is left behind" for name in there - allowed) + sorted(
-        f"'{name}' is missing" for name in named - there
+    segment_files = {f"ann/{file}.{kind}" for file in files for kind in ("faiss", "words")}
+    allowed = segment_files | {"index.db", "writer.lock"}
+    present = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
+    return sorted(f"'{name}' is left behind" for name in present - allowed) + sorted(
+        f"'{name}' is missing" for name in segment_files - present
     )
 
 
 def _damage(index: Path) -> list[str]:
     """SQLite's own checks, and every embedding against the double."""
     with closing(_connected(index)) as connection:
-        found = [row[0] for row in connection.execute("PRAGMA quick_check") if row[0] != "ok"]
-        found += [f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
+        problems = [row[0] for row in connection.execute("PRAGMA quick_check") if row[0] != "ok"]
+        problems += [f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
         bare = connection.execute(
             "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage FROM embeddings)"
         ).fetchone()[0]
@@ -255,18 +256,18 @@ def _damage(index: Path) -> list[str]:
     )
     for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
         if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):
-            found.append(f"passage {id_} has the embedding of something else")
-    return found + ([f"{bare} passages have no embedding"] if bare else [])
+            problems.append(f"passage {id_} has the embedding of something else")
+    return problems + ([f"{bare} passages have no embedding"] if bare else [])
 
 
 def _checked(reader: Index, harmed: Collection[str]) -> list[str]:
-    """What `check` finds; files that changed since are no damage, nor is what was harmed."""
+    """Damage that `check` finds; files that changed since are no damage, nor is what was harmed."""
     report = reader.check()
     damage = [finding for finding in report.findings if finding.severity == "damaged"]
-    known = {{".faiss": "vectors", ".words": "postings"}[kind] for kind in harmed}
-    return [f"check: {finding}" for finding in damage if finding.check not in known]
+    harmed_checks = {{".faiss": "vectors", ".words": "postings"}[kind] for kind in harmed}
+    return [f"check: {finding}" for finding in damage if finding.check not in harmed_checks]
 
 
 def _connected(index: Path) -> sqlite3.Connection:
-    """To read only; what a killed writer left was rolled back by whoever opened the index before."""
+    """A connection to read only; what a killed writer left was rolled back by whoever opened the index before."""
     return sqlite3.connect(f"{(index / 'index.db').resolve().as_uri()}?mode=ro", uri=True, timeout=60)

@@ -21,7 +21,7 @@ from typing import Any
 from tests.faults import oracle
 from tests.faults.disk import Disk, changes
 from tests.faults.history import History
-from tests.faults.kill import SCENARIOS, Scenario, scenario, some
+from tests.faults.kill import SCENARIOS, Scenario, sample, scenario
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child
 from tests.faults.shim import Shim
@@ -51,11 +51,11 @@ def losses_of_power(
     child = Child(
         "ordering", str(library), str(place), *numbers, environment={"LD_PRELOAD": str(library)}
     )
-    said = child.hear(patience=7200)
+    message = child.hear(patience=7200)
     child.wait()
-    if said is None:
+    if message is None:
         raise RuntimeError(f"the child with the shim ended: {child.last_words()}")
-    return Outcome(**said)
+    return Outcome(**message)
 
 
 class _Reports:
@@ -69,60 +69,62 @@ class _Reports:
         self.reports.append((os.fstat(self._log).st_size, line))
 
 
-def _losses(shim: Shim, made: Scenario, outcome: Outcome, most: int | None, states: int) -> None:
-    made.restore()
-    made.index.mkdir(exist_ok=True)
-    disk = Disk(made.index)
-    log = made.folder.parent / "changes"
+def _losses(shim: Shim, case: Scenario, outcome: Outcome, most: int | None, states: int) -> None:
+    case.restore()
+    case.index.mkdir(exist_ok=True)
+    disk = Disk(case.index)
+    log = case.folder.parent / "changes"
     descriptor = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     reports = _Reports(descriptor)
-    with reported(reports, at_once=not made.rebuild):
-        shim.arm(made.index, log=descriptor)
-        oracle.run(made.folder, made.index, rebuild=made.rebuild)
+    with reported(reports, at_once=not case.rebuild):
+        shim.arm(case.index, log=descriptor)
+        oracle.run(case.folder, case.index, rebuild=case.rebuild)
         shim.disarm()
     reports.write(done=True)
     os.close(descriptor)
-    done = list(changes(log.read_bytes()))
-    outcome.figures[f"changes of {made.name}"] = len(done)
-    chosen = set(some(list(range(len(done))), most, Random(outcome.seed))) | {len(done) - 1}
-    for number, change in enumerate(done):
+    all_changes = list(changes(log.read_bytes()))
+    outcome.figures[f"changes of {case.name}"] = len(all_changes)
+    selection = set(sample(list(range(len(all_changes))), most, Random(outcome.seed))) | {
+        len(all_changes) - 1
+    }
+    for number, change in enumerate(all_changes):
         disk.apply(change)
-        if number not in chosen:
+        if number not in selection:
             continue
         for state in range(states):
             rng = Random(f"{outcome.seed} {number} {state}")
             keep = _KEEP[state] if state < len(_KEEP) else "some"
-            found = _look(made, disk.after_a_loss(keep, rng), reports.reports, change.end)
+            problems = _look(case, disk.after_a_loss(keep, rng), reports.reports, change.end)
             outcome.runs += 1
-            where = f"{made.name}, behind change {number + 1} of {len(done)} ({Path(change.path).name})"
-            outcome.failures += [f"{where}, {keep} kept: {what}" for what in found]
+            label = f"{case.name}, behind change {number + 1} of {len(all_changes)} ({Path(change.path).name})"
+            outcome.failures += [f"{label}, {keep} kept: {problem}" for problem in problems]
         if len(outcome.failures) >= ENOUGH:
             return
 
 
-def _look(made: Scenario, files: dict[str, bytes], reports: list[Report], end: int) -> list[str]:
-    """What is wrong with an index that is found after a loss of power."""
-    shutil.rmtree(made.index, ignore_errors=True)
-    made.index.mkdir()
+def _look(case: Scenario, files: dict[str, bytes], reports: list[Report], end: int) -> list[str]:
+    """Problems of an index that is found after a loss of power."""
+    shutil.rmtree(case.index, ignore_errors=True)
+    case.index.mkdir()
     for name, raw in files.items():
-        (made.index / name).parent.mkdir(parents=True, exist_ok=True)
-        (made.index / name).write_bytes(raw)
-    history = History(made.folder)
-    history.now(made.before)
-    for name in made.before.keys() | made.after.keys():
-        history.seen(name, made.after.get(name))
+        (case.index / name).parent.mkdir(parents=True, exist_ok=True)
+        (case.index / name).write_bytes(raw)
+    history = History(case.folder)
+    history.restart(case.before)
+    for name in case.before.keys() | case.after.keys():
+        history.add_version(name, case.after.get(name))
     for length, line in reports:
         if length <= end:
             history.take(line)
-    return made.wrong(history)
+    return case.wrong(history)
 
 
 def main() -> None:
     library, place, seed, most, states = sys.argv[1:]
     shim, outcome = Shim(Path(library)), Outcome("losses of power", int(seed))
     for title in SCENARIOS:
-        made = scenario(title, Path(place) / title.replace(" ", "-"), int(seed))
-        _losses(shim, made, outcome, int(most) or None, int(states))
+        case = scenario(title, Path(place) / title.replace(" ", "-"), int(seed))
+        _losses(shim, case, outcome, int(most) or None, int(states))
     print(json.dumps(asdict(outcome)), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What a harness found."""
+"""The result of a harness."""
 
 from __future__ import annotations
 
@@ -30,7 +30,5 @@ class Outcome:
 
     def require_clean(self) -> None:
         """Fail a test with all that was found."""
-        listed = "\n".join(f"- {failure}" for failure in self.failures[:20])
-        assert not self.failures, (
-            f"{self.name}, seed {self.seed}: {len(self.failures)} failures\n{listed}"
-        )
+        lines = "\n".join(f"- {failure}" for failure in self.failures[:20])
+        assert not self.failures, f"{self.name}, seed {self.seed}: {len(self.failures)} failures\n{lines}"

@@ -42,15 +42,15 @@ def packages() -> dict[str, bytes]:
     book.active.append(["door", 1, None])
     book.active.append(["lock", 2.5, True])
     saved = {"a.pdf": _pdf(), "a.epub": _epub()}
-    for name, made in (("a.docx", word), ("a.pptx", slides), ("a.xlsx", book)):
+    for name, document in (("a.docx", word), ("a.pptx", slides), ("a.xlsx", book)):
         stream = io.BytesIO()
-        made.save(stream)
+        document.save(stream)
         saved[name] = stream.getvalue()
     return saved
 
 
 def damaged_package(name: str, rng: Random) -> tuple[str, bytes]:
-    """What was done, and the result: the file is damaged, or one member of its archive, which is packed again."""
+    """The kind of damage, and the result: the file is damaged, or one member of its archive, which is packed again."""
     raw = packages()[name]
     if name.endswith(".pdf") or rng.random() < 0.3:
         return damaged(raw, rng, ANYTHING)
@@ -60,13 +60,13 @@ def damaged_package(name: str, rng: Random) -> tuple[str, bytes]:
         zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
     ):
         members = [info.filename for info in old.infolist()]
-        chosen = rng.choice([m for m in members if m.endswith((".xml", ".rels", ".opf", ".xhtml"))])
+        target = rng.choice([m for m in members if m.endswith((".xml", ".rels", ".opf", ".xhtml"))])
         for member in members:
             data = old.read(member)
-            if member == chosen:
-                what, data = damaged(data, rng, TEXT)
+            if member == target:
+                change, data = damaged(data, rng, TEXT)
             new.writestr(member, data)
-    return f"{chosen} {what}", stream.getvalue()
+    return f"{target} {change}", stream.getvalue()
 
 
 def _epub() -> bytes:
@@ -91,14 +91,14 @@ def _pdf() -> bytes:
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(_PDF_PAGE), _PDF_PAGE),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
-    found, places = b"%PDF-1.4\n", []
+    body, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, start=1):
-        places.append(len(found))
-        found += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
     trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
         len(objects) + 1,
-        len(found),
+        len(body),
     )
-    return found + head + table + trailer
+    return body + head + table + trailer

@@ -27,8 +27,8 @@ def main() -> None:
     stop = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=[stop], daemon=True).start()
     print(json.dumps({"ready": True}), flush=True)
-    found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop)
-    print(json.dumps(found), flush=True)
+    report = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop)
+    print(json.dumps(report), flush=True)
 
 
 def _wait_for_the_end(stop: threading.Event) -> None:
@@ -47,8 +47,8 @@ def ask(
         try:
             if len(times) % _REOPEN == 0 or reader is None:
                 reader = oracle.opened(index)
-            held = reader.status()
-            if versions and not (held.complete or held.running):  # where no writer is killed
+            status = reader.status()
+            if versions and not (status.complete or status.running):  # where no writer is killed
                 errors.append("the index says that its run was stopped")
             query = rng.choice(oracle.QUERIES)
             k = versions + 10 if versions else rng.choice((1, 5, 50))
@@ -59,8 +59,8 @@ def ask(
                 errors.append(wrong)
             notes += bool(reader.notes)
             if versions:
-                seen = {word for hit in hits for word in re.findall(r"version\w+", hit.text)}
-                mixed += len(seen) != 1 or len(hits) != versions
+                words = {word for hit in hits for word in re.findall(r"version\w+", hit.text)}
+                mixed += len(words) != 1 or len(hits) != versions
             elif not hits:
                 errors.append(f"no hit for '{query}'")
         except Exception as error:

@@ -57,7 +57,7 @@ def against_a_writer(
 
 
 def _write_version(folder: Path, names: list[str], seed: int, version: int) -> None:
-    """All files anew, the same but for the word of the version: so the number of passages never changes."""
+    """Write all files again, the same but for the word of the version: so the number of passages never changes."""
     rng = Random(seed)
     for name in names:
         put(folder / name, text_of(rng, Path(name).suffix, f"version{version}"))
@@ -67,14 +67,18 @@ def _collect(readers: list[Child], outcome: Outcome) -> None:
     times: list[float] = []
     errors, mixed, notes = 0, 0, 0
     for reader in readers:
-        said = reader.finish()
+        report = reader.finish()
         status = reader.wait()
-        if said is None:
+        if report is None:
             outcome.failures.append(f"a reader ended with status {status}: {reader.last_words()}")
             continue
-        times += said["times"]
-        errors, mixed, notes = errors + len(said["errors"]), mixed + said["mixed"], notes + said["notes"]
-        outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
+        times += report["times"]
+        errors, mixed, notes = (
+            errors + len(report["errors"]),
+            mixed + report["mixed"],
+            notes + report["notes"],
+        )
+        outcome.failures += [f"reader: {error}" for error in report["errors"][:5]]
     if mixed:
         outcome.failures.append(f"{mixed} answers from two states of the index")
     outcome.figures |= {

@@ -18,10 +18,10 @@ def compiled(folder: Path) -> Path | None:
     if not sys.platform.startswith("linux") or compiler is None:
         return None
     library = folder / "shim.so"
-    made = subprocess.run(
+    process = subprocess.run(
         [compiler, "-O1", "-shared", "-fPIC", "-o", library, _SOURCE, "-ldl"], capture_output=True
     )
-    return library if made.returncode == 0 else None
+    return library if process.returncode == 0 else None
 
 
 class Shim:
@@ -35,18 +35,18 @@ class Shim:
         self._library.shim_failed.restype = ctypes.c_char_p
 
     def arm(
-        self, folder: Path, at: int = 0, errno: int = 0, *, again: bool = False, log: int = -1
+        self, folder: Path, number: int = 0, errno: int = 0, *, again: bool = False, log: int = -1
     ) -> None:
-        """Let the `at`-th call that changes something below a folder fail; 0 lets none fail.
+        """Let the `number`-th call that changes something below a folder fail; 0 lets none fail.
 
         Args:
             again: what needs room goes on failing, as on a full disk.
             log: a file descriptor that every call is written to.
         """
-        self._library.shim_arm(os.fsencode(folder), ctypes.c_long(at), errno, int(again), log)
+        self._library.shim_arm(os.fsencode(folder), ctypes.c_long(number), errno, int(again), log)
 
     def disarm(self) -> int:
-        """How many calls there were since `arm`."""
+        """Number of calls since `arm`."""
         return int(self._library.shim_disarm())
 
     def failed(self) -> str:

@@ -48,11 +48,11 @@ class Steps:
         self.names.append(name)
         number = len(self.names)
         self.fault(number, "before", name, path)
-        found = call(*args, **options)
+        result = call(*args, **options)
         self.fault(number, "after", name, path)
-        return found
+        return result
 
-    def _counted(self, sql: str) -> bool:
+    def _is_counted(self, sql: str) -> bool:
         if "sqlite_utils_" in sql:  # a savepoint within a transaction, by which nothing reaches the disk
             return False
         verb = sql.lstrip().split(None, 1)[0].upper().rstrip(";")
@@ -61,34 +61,34 @@ class Steps:
     def _connection(self) -> type[sqlite3.Connection]:
         steps = self
 
-        class Counted(sqlite3.Connection):
+        class CountingConnection(sqlite3.Connection):
             def execute(self, sql: str, *args: Any) -> Any:
-                if steps._counted(sql):
+                if steps._is_counted(sql):
                     return steps._step(
                         f"SQL {' '.join(sql.split())[:40]}", "", super().execute, sql, *args
                     )
                 return super().execute(sql, *args)
 
             def executemany(self, sql: str, *args: Any) -> Any:
-                if steps._counted(sql):
+                if steps._is_counted(sql):
                     return steps._step(
                         f"SQL {' '.join(sql.split())[:40]}", "", super().executemany, sql, *args
                     )
                 return super().executemany(sql, *args)
 
-        return Counted
+        return CountingConnection
 
     def _of_path(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(path: Any, *args: Any, **options: Any) -> Any:
+        def call_and_count(path: Any, *args: Any, **options: Any) -> Any:
             if str(path).startswith(self.under):
                 if name == "open" and not _writes(*args, **options):
                     return call(path, *args, **options)
                 short = str(path)[len(self.under) + 1 :]
-                known = "" if name == "write" else str(path)
-                return self._step(f"{name} {short}", known, call, path, *args, **options)
+                error_path = "" if name == "write" else str(path)
+                return self._step(f"{name} {short}", error_path, call, path, *args, **options)
             return call(path, *args, **options)
 
-        return counted
+        return call_and_count
 
     @contextmanager
     def patched(self) -> Iterator[Steps]:
@@ -108,8 +108,8 @@ class Steps:
                 return unlink(name)
             index = Path(self.under)
             folders = [place for place in (index, index / "ann", index / "tmp") if place.exists()]
-            held = next(place for place in folders if os.path.samestat(os.fstat(dir_fd), place.stat()))
-            return self._of_path("delete", lambda _: unlink(name, dir_fd=dir_fd))(held / name)
+            folder = next(place for place in folders if os.path.samestat(os.fstat(dir_fd), place.stat()))
+            return self._of_path("delete", lambda _: unlink(name, dir_fd=dir_fd))(folder / name)
 
         with ExitStack() as stack:
             patch = stack.enter_context
@@ -135,22 +135,22 @@ def _writes(mode: str = "r", *args: Any, **options: Any) -> bool:
     return not mode.startswith("r") or "+" in mode
 
 
-def die_at(at: int, when: str) -> Fault:
-    """Kill this process before or after step number `at`. Nothing of Python runs after that."""
+def die_at(step: int, timing: str) -> Fault:
+    """Kill this process before or after step number `step`. Nothing of Python runs after that."""
 
     def fault(number: int, moment: str, name: str, path: str) -> None:
-        if moment == when and number == at:
+        if moment == timing and number == step:
             # On Windows, which has no SIGKILL, os.kill ends a process just as abruptly.
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
     return fault
 
 
-def fail_at(at: int, errno: int) -> Fault:
-    """Let step number `at` fail as the operating system or SQLite would, once."""
+def fail_at(step: int, errno: int) -> Fault:
+    """Let step number `step` fail as the operating system or SQLite would, once."""
 
     def fault(number: int, moment: str, name: str, path: str) -> None:
-        if (number, moment) != (at, "before"):
+        if (number, moment) != (step, "before"):
             return
         if name.startswith("SQL"):
             from errno import ENOSPC

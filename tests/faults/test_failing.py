@@ -1,4 +1,4 @@
-"""Whatever write fails: the old index answers, the error names the path, the next run succeeds."""
+"""A failing write, whichever it is: the old index answers, the error names the path, the next run succeeds."""
 
 from pathlib import Path
 

@@ -72,10 +72,10 @@ class Folder:
         ):
             code, out, err = self.command(*command)
             assert code == 0
-        assert str(self.path / "good.md") in self.found(GOOD)
+        assert str(self.path / "good.md") in self.hit_paths(GOOD)
         return report
 
-    def found(self, question: str, k: int = 20) -> list[str]:
+    def hit_paths(self, question: str, k: int = 20) -> list[str]:
         code, out, _ = self.command("query", question, "-i", self.path, "-k", k, "--json", "--all-copies")
         assert code == 0
         return [hit["path"] for hit in json.loads(out)]
@@ -83,11 +83,11 @@ class Folder:
 
 def reasons(report: dict[str, Any]) -> dict[str, list[str]]:
     """Reason -> the examples, without their details."""
-    found = {}
+    examples = {}
     for group in report["skipped"]:
         assert len(group["examples"]) == min(group["count"], 5)
-        found[group["reason"]] = [example.split(" (")[0] for example in group["examples"]]
-    return found
+        examples[group["reason"]] = [example.split(" (")[0] for example in group["examples"]]
+    return examples
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def folder(
     return Folder(tmp_path / "hostile", tiny_model, capsys, monkeypatch)
 
 
-def test_contents_that_are_no_text(folder: Folder) -> None:
+def test_contents_that_are_no_text_are_skipped_with_a_reason(folder: Folder) -> None:
     for name, content in {
         "nothing.txt": b"",
         "blank.md": b" \n\t\r\n ",
@@ -114,20 +114,20 @@ def test_contents_that_are_no_text(folder: Folder) -> None:
     }.items():
         folder.write(name, content)
     report = folder.index()
-    found = reasons(report)
-    assert found["empty"] == ["blank.md", "mark.txt", "mark16.txt", "nothing.txt"]
-    assert set(found["binary"]) >= {"nul.txt", "picture.txt", "program.md", "controls.txt"}
+    examples = reasons(report)
+    assert examples["empty"] == ["blank.md", "mark.txt", "mark16.txt", "nothing.txt"]
+    assert set(examples["binary"]) >= {"nul.txt", "picture.txt", "program.md", "controls.txt"}
     assert report["documents"] == 1 + 9 - sum(group["count"] for group in report["skipped"])
 
 
-def test_a_single_long_line(folder: Folder) -> None:
+def test_a_single_long_line_is_cut_into_passages(folder: Folder) -> None:
     folder.write("long.csv", "text\n" + "the door and the lock " * 5_000)
     report = folder.index()
     assert (report["skipped"], report["truncated_tokens"]) == ([], 0)
     assert report["passages"] > 250
 
 
-def test_records_that_are_none(folder: Folder) -> None:
+def test_damaged_records_are_skipped_and_the_others_found(folder: Folder) -> None:
     long_name = "k" * 100_000
     folder.write("half.jsonl", '{"\\ud800": "the key \\udfff"}\n{"\\ud800": ""}\n')
     folder.write(
@@ -144,10 +144,10 @@ def test_records_that_are_none(folder: Folder) -> None:
         for example in group["examples"]:
             assert len(example) < 300
     assert {group["reason"]: group["count"] for group in report["skipped"]}["damaged"] > 3
-    assert any("half.jsonl" in path for path in folder.found("key"))
+    assert any("half.jsonl" in path for path in folder.hit_paths("key"))
 
 
-def stored(folder: Folder, name: str) -> list[str]:
+def indexed_passages(folder: Folder, name: str) -> list[str]:
     """The passages of a file as they are in the index."""
     hits = Index.open(folder.path).query("text", k=1000)
     return [hit.text for hit in sorted(hits, key=lambda hit: hit.start) if Path(hit.path).name == name]
@@ -177,7 +177,7 @@ def test_pipes_sockets_and_devices_are_never_opened(
 
 
 @pytest.mark.timeout(60)
-def test_ignore_patterns_made_to_take_forever(folder: Folder) -> None:
+def test_hostile_ignore_patterns_are_matched_in_time(folder: Folder) -> None:
     folder.write(".gitignore", "*a" * 60 + "*b\n" + "**/a/" * 30 + "b\n" + "?*" * 50 + "b\n*.log\n")
     folder.write("a" * 200 + ".txt", "some text")
     folder.write("a/" * 60 + "c.txt", "more text")
@@ -205,7 +205,7 @@ def test_links_are_not_followed(folder: Folder) -> None:
     report = folder.index()
     assert (report["documents"], [group["count"] for group in report["skipped"]]) == (1, [8])
     assert set(reasons(report)) == {"symbolic link"}
-    assert folder.found("the key of the door") == [str(folder.path / "good.md")]
+    assert folder.hit_paths("the key of the door") == [str(folder.path / "good.md")]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_links_are_not_followed(folder: Folder) -> None:
         (OSError(5, "I/O error"), "unreadable file"),
     ],
 )
-def test_a_file_that_the_system_does_not_give(
+def test_an_unreadable_file_is_skipped_and_keeps_its_passages(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str
 ) -> None:
     folder.write("closed.txt", "the door is open")
@@ -223,17 +223,17 @@ def test_a_file_that_the_system_does_not_give(
     folder.write("closed.txt", "the door is shut now")
     real = os.open
 
-    def denied(path: Any, *args: Any, **options: Any) -> int:
+    def deny(path: Any, *args: Any, **options: Any) -> int:
         if Path(os.fsdecode(path)).name == "closed.txt":
             raise error
         return real(path, *args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("search.corpus.sources.os.open", denied)
+        patch.setattr("search.corpus.sources.os.open", deny)
         assert reasons(folder.index()) == {reason: ["closed.txt"]}
-        assert stored(folder, "closed.txt") == ["the door is open"]
+        assert indexed_passages(folder, "closed.txt") == ["the door is open"]
     assert folder.index()["skipped"] == []
-    assert stored(folder, "closed.txt") == ["the door is shut now"]
+    assert indexed_passages(folder, "closed.txt") == ["the door is shut now"]
 
 
 # Names.
@@ -256,7 +256,7 @@ def strange_names() -> Iterator[bytes]:
 
 
 @linux_only
-def test_names_of_every_kind(folder: Folder) -> None:
+def test_files_of_every_name_are_indexed(folder: Folder) -> None:
     names = list(strange_names())
     place = os.fsencode(folder.path) + b"/"
     for number, name in enumerate(names):
@@ -265,7 +265,7 @@ def test_names_of_every_kind(folder: Folder) -> None:
     report = folder.index()
     assert report["documents"] == 1 + len(names) // 2
     assert sum(group["count"] for group in report["skipped"]) == len(names) - len(names) // 2
-    paths = {os.fsencode(path) for path in folder.found("the door number", 100)}
+    paths = {os.fsencode(path) for path in folder.hit_paths("the door number", 100)}
     assert paths == {place + name for name in (b"good.md", *names[1::2])}
     for folder_name in (b"sub\n\x1b[2J\xff", "\u202eback".encode()):
         sub = Path(os.fsdecode(place + folder_name))
@@ -287,14 +287,14 @@ def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: C
 
 
 @pytest.mark.parametrize("text", ["short", "same size, xxxxx"])
-def test_a_file_that_changes_before_it_is_read_is_read_as_it_is(
+def test_a_file_that_changes_before_it_is_read_has_its_new_text(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     file = folder.write("a.txt", "as it was at 1st")
     during(folder, monkeypatch, "a.txt", lambda: file.write_text(text, encoding="utf-8"))
     folder.index()
     folder.index()
-    assert stored(folder, "a.txt") == [text]
+    assert indexed_passages(folder, "a.txt") == [text]
     assert folder.index()["unchanged"] == 2
 
 
@@ -311,9 +311,9 @@ def test_a_file_that_changes_after_it_was_read_is_read_again(
 
     monkeypatch.setattr("search.indexing.plan.load", load_before)
     code, _, _ = folder.command("index", folder.path, "--model", folder.model)
-    assert (code, stored(folder, "a.txt")) == (0, ["as it was at 1st"])
+    assert (code, indexed_passages(folder, "a.txt")) == (0, ["as it was at 1st"])
     folder.index()
-    assert stored(folder, "a.txt") == ["and later, words"]
+    assert indexed_passages(folder, "a.txt") == ["and later, words"]
 
 
 def test_a_file_that_vanishes_for_a_moment_is_kept(
@@ -325,10 +325,10 @@ def test_a_file_that_vanishes_for_a_moment_is_kept(
     during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
     code, out, _ = folder.command("index", folder.path, "--json")
     assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
-    assert stored(folder, "a.txt") == ["the door is open"]
+    assert indexed_passages(folder, "a.txt") == ["the door is open"]
     aside.rename(file)  # with the time stamp, size and inode that it had
     assert folder.index()["skipped"] == []
-    assert stored(folder, "a.txt") == ["the door is open"]
+    assert indexed_passages(folder, "a.txt") == ["the door is open"]
     file.unlink()
     assert folder.index()["removed"] == 1
 
@@ -342,7 +342,7 @@ def test_a_new_file_that_vanishes_for_a_moment_is_read_when_it_is_back(
     assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
     aside.rename(file)
     folder.index()
-    assert stored(folder, "a.txt") == ["the door is open"]
+    assert indexed_passages(folder, "a.txt") == ["the door is open"]
 
 
 @posix_only
@@ -351,7 +351,7 @@ def test_a_new_file_that_vanishes_for_a_moment_is_read_when_it_is_back(
     ("kind", "reason"),
     [("pipe", "not a regular file"), ("link", "symbolic link"), ("folder", "unreadable file")],
 )
-def test_a_file_that_becomes_something_else_before_it_is_read_is_not_read(
+def test_a_file_that_becomes_something_else_before_it_is_read_is_skipped(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, kind: str, reason: str
 ) -> None:
     file, outside = folder.write("a.txt", "the door is open"), folder.path.parent / "secret.txt"
@@ -364,7 +364,7 @@ def test_a_file_that_becomes_something_else_before_it_is_read_is_not_read(
     during(folder, monkeypatch, "a.txt", lambda: (file.unlink(), make[kind]()))
     code, out, _ = folder.command("index", folder.path, "--json", "--model", folder.model)
     assert (code, reasons(json.loads(out))) == (0, {reason: ["a.txt"]})
-    assert stored(folder, "a.txt") == []
+    assert indexed_passages(folder, "a.txt") == []
     if kind == "folder":
         file.rmdir()
     else:
@@ -391,7 +391,7 @@ def test_a_root_with_a_strange_name_is_indexed(folder: Folder, name: bytes) -> N
 
 
 @posix_only
-def test_a_path_that_is_too_long_for_the_system_is_left_out_and_counted(
+def test_a_path_that_is_too_long_for_the_system_is_skipped_and_counted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder.path)

@@ -13,7 +13,7 @@ from tests.conftest import Run, save_tiny_bert
 
 @pytest.fixture
 def run(run: Run, capsys: pytest.CaptureFixture[str]) -> Run:
-    """As everywhere, without what was printed before."""
+    """The fixture of all tests, without what was printed before."""
 
     def command(*args: Any) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -52,11 +52,13 @@ def test_an_index_outlives_a_broken_model(
     shutil.copytree(tiny_model, model)
     assert run("index", notes, "--model", model, "--index", "i")[0] == 0
     before = run("query", "the key", "--json", "-q", "-i", "i")
-    broken = broken_model(tmp_path / "broken", value)
+    broken_folder = broken_model(tmp_path / "broken", value)
     (notes / "more.md").write_text("More water.", encoding="utf-8")
-    assert f"'{broken}'" in fails_plainly(run, "index", notes, "--model", broken, "--index", "new")
-    fails_plainly(run, "index", notes, "--model", broken, "--index", "i")
-    fails_plainly(run, "index", notes, "--model", broken, "--index", "i", "--rebuild")
+    assert f"'{broken_folder}'" in fails_plainly(
+        run, "index", notes, "--model", broken_folder, "--index", "new"
+    )
+    fails_plainly(run, "index", notes, "--model", broken_folder, "--index", "i")
+    fails_plainly(run, "index", notes, "--model", broken_folder, "--index", "i", "--rebuild")
     assert run("query", "the key", "--json", "-q", "-i", "i") == before
     assert run("index", notes, "--index", "i")[0] == 0
     assert "more.md" in run("query", "More water.", "-i", "i")[1]

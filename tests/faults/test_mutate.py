@@ -16,7 +16,7 @@ from tests.faults.packages import packages
 SEED = 4
 
 
-def test_flipped_bits_of_segments(place: Path) -> None:
+def test_flipped_bits_of_segments_are_refused_or_do_no_harm(place: Path) -> None:
     outcome = flipped_segments(place, seed=SEED, files=6)
     outcome.require_clean()
     assert outcome.runs == 6
@@ -31,7 +31,7 @@ def test_flipped_bits_of_databases_are_answered_rightly_refused_or_found_by_chec
     assert int(outcome.figures.get("wrong, unnoticed", 0)) <= 1
 
 
-def test_damaged_input_files(place: Path) -> None:
+def test_damaged_input_files_are_read_or_skipped(place: Path) -> None:
     outcome = damaged_inputs(place, seed=SEED, files=60)
     outcome.require_clean()
     assert outcome.runs == 60
@@ -45,7 +45,7 @@ def test_a_query_encodes_as_before_with_damaged_converted_models(place: Path) ->
     assert outcome.figures["converted again"]
 
 
-def test_damaged_packages(place: Path) -> None:
+def test_damaged_packages_are_read_or_skipped(place: Path) -> None:
     if not packages():
         pytest.skip("the extra 'documents' is not installed")
     outcome = damaged_packages(place, seed=SEED, files=6)

@@ -12,7 +12,7 @@ from tests.faults.readers import against_a_writer
 SEED = 4
 
 
-def test_readers_against_a_writer(place: Path) -> None:
+def test_readers_beside_a_writer_see_no_error_and_no_mixed_state(place: Path) -> None:
     outcome = against_a_writer(place, seed=SEED, readers=2, seconds=1, pause=0.01)
     outcome.require_clean()
     assert outcome.runs > 1
@@ -21,25 +21,25 @@ def test_readers_against_a_writer(place: Path) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_query_between_any_two_steps_of_a_run_is_answered_rightly(place: Path, name: str) -> None:
-    answers = asked_at_every_step(restored(name, place))
+    answers = answers_at_every_step(fresh_scenario(name, place))
     assert len(answers) > 10
     refused = {answer for answer in answers if answer != "answered"}
     assert refused <= ({"nothing is there", "begun"} if name == "first run" else set())
     assert answers[-1] == "answered"
 
 
-def restored(name: str, place: Path) -> Scenario:
+def fresh_scenario(name: str, place: Path) -> Scenario:
     case = scenario(name, place, SEED)
     case.restore()
     return case
 
 
-def asked_at_every_step(case: Scenario) -> list[str]:
-    """What a reader gets before and after each step of a run: an answer, or the reason for none."""
+def answers_at_every_step(case: Scenario) -> list[str]:
+    """Outcomes of a query before and after each step of a run: an answer, or the reason for none."""
     answers: list[str] = []
 
     def ask(number: int, moment: str, name: str, path: str) -> None:
-        counted.fault = steps.nothing  # what the reader does is no step
+        counter.fault = steps.nothing  # what the reader does is no step
         try:
             reader = oracle.opened(case.index)
             status = reader.status()
@@ -56,10 +56,10 @@ def asked_at_every_step(case: Scenario) -> list[str]:
         except SearchError as error:
             answers.append(str(error))
         finally:
-            counted.fault = ask
+            counter.fault = ask
 
-    counted = steps.Steps(case.index, ask)
-    with counted.patched():
+    counter = steps.Steps(case.index, ask)
+    with counter.patched():
         oracle.run(case.folder, case.index, rebuild=case.rebuild)
     ask(0, "after", "", "")
     return answers

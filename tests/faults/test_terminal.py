@@ -58,23 +58,23 @@ def test_a_terminal_sees_no_control_code_of_a_document(tmp_path: Path, tiny_mode
     commands = [
         [str(tiny_model) if word == "MODEL" else word for word in command] for command in COMMANDS
     ]
-    ours, theirs = pty.openpty()
+    terminal, child_end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1"}
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, json.dumps(commands)],
-        stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment,
+        stdin=child_end, stdout=child_end, stderr=child_end, cwd=tmp_path, env=environment,
     )  # fmt: skip
-    os.close(theirs)
-    seen = b""
+    os.close(child_end)
+    output = b""
     try:
-        while block := os.read(ours, 1 << 16):
-            seen += block
+        while block := os.read(terminal, 1 << 16):
+            output += block
     except OSError:  # Linux says so where the other side was closed
         pass
     finally:
-        os.close(ours)
+        os.close(terminal)
         child.wait(60)
-    text = seen.decode("utf-8", "replace")
+    text = output.decode("utf-8", "replace")
     assert [int(code) for code in re.findall(r"exit (\d+)", text)] == [0] * 14 + [2], text
     assert "\x1b[" in text  # colours
     match = OF_DOCUMENTS.search(LINK.sub("", text))

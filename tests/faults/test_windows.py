@@ -1,4 +1,4 @@
-"""What Windows and macOS do otherwise, simulated here.
+"""Differences of Windows and macOS, simulated here.
 
 | there | who copes with it |
 |---|---|
@@ -49,28 +49,30 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(real: Callable[..., Any]) -> Callable[..., Any]:
         def change(*paths: Any, **more: Any) -> Any:
             if not more:
-                named = [os.path.realpath(path) for path in paths]
+                targets = [os.path.realpath(path) for path in paths]
                 if any(
-                    each == path or each.startswith(f"{path}/") for path in named for each in in_use()
+                    path_in_use == path or path_in_use.startswith(f"{path}/")
+                    for path in targets
+                    for path_in_use in in_use()
                 ):
-                    raise PermissionError(13, "it is being used by another process", named[-1])
+                    raise PermissionError(13, "it is being used by another process", targets[-1])
             return real(*paths, **more)
 
         return change
 
-    def opened(path: Any, *args: Any, real: Callable[..., int] = os.open) -> int:
+    def open_file(path: Any, *args: Any, real: Callable[..., int] = os.open) -> int:
         assert not Path(path).is_dir()
         return real(path, *args)
 
     for name in ("unlink", "replace", "rename"):
         monkeypatch.setattr(os, name, refusing(getattr(os, name)))
     monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "open", open_file)
     monkeypatch.setattr(files, "WINDOWS", True)
 
 
 @pytest.mark.usefixtures("windows")
-def test_the_life_of_an_index(
+def test_an_index_is_built_updated_moved_and_removed(
     notes: Path, tiny_model: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("search.store.files._MAX_READ", 0)  # files of segments are mapped
@@ -91,7 +93,9 @@ def test_the_life_of_an_index(
 
 
 @pytest.mark.usefixtures("windows")
-def test_a_file_that_others_read(tmp_path: Path, run: Run, own_home: Path) -> None:
+def test_writing_waits_for_a_reader_and_names_a_file_that_stays_in_use(
+    tmp_path: Path, run: Run, own_home: Path
+) -> None:
     assert run("config", "k", "3")[0] == 0
     (settings,) = own_home.rglob("*.toml")
     reader = settings.open(encoding="utf-8")
@@ -104,7 +108,7 @@ def test_a_file_that_others_read(tmp_path: Path, run: Run, own_home: Path) -> No
 
 
 @pytest.mark.parametrize("hidden", [{"st_file_attributes": 2}, {"st_flags": 0x8000}])
-def test_files_hidden_by_an_attribute(
+def test_files_hidden_by_an_attribute_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: dict[str, int]
 ) -> None:
     for name in ("Library", "Documents"):
@@ -117,26 +121,26 @@ def test_files_hidden_by_an_attribute(
         return SimpleNamespace(**fields, **hidden if path.endswith("Library") else {})
 
     monkeypatch.setattr(os, "lstat", lstat)
-    found = [(item.path, getattr(item, "reason", "")) for item in walk(tmp_path)]
+    items = [(item.path, getattr(item, "reason", "")) for item in walk(tmp_path)]
     monkeypatch.undo()
-    assert found == [("Documents/a.txt", ""), ("Library", "hidden")]
+    assert items == [("Documents/a.txt", ""), ("Library", "hidden")]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
-def test_a_pipe_with_few_characters(indexed: Path, encoding: str) -> None:
+def test_output_to_a_pipe_with_few_characters_stays_readable(indexed: Path, encoding: str) -> None:
     (indexed / "keys.md").write_text("Türschlüssel: turn the key … 漢字 🙂", encoding="utf-8")
 
-    def printed(*command: str) -> str:
+    def output_of(*command: str) -> str:
         environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
         argv = [sys.executable, "-m", "search", *command, "turn the key", "-i", str(indexed)]
         return subprocess.run(argv, env=environment, capture_output=True, check=True).stdout.decode(
             encoding
         )
 
-    lines = printed("explain").splitlines()
+    lines = output_of("explain").splitlines()
     assert any("█" in line or " ##" in line for line in lines) and not any(
         "u2588" in line for line in lines
     )
-    texts = [hit["text"] for hit in json.loads(printed("query", "--update", "--json"))]
+    texts = [hit["text"] for hit in json.loads(output_of("query", "--update", "--json"))]
     assert "Türschlüssel: turn the key … 漢字 🙂" in texts
-    assert [json.loads(line)["text"] for line in printed("query", "--jsonl").splitlines()] == texts
+    assert [json.loads(line)["text"] for line in output_of("query", "--jsonl").splitlines()] == texts

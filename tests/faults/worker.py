@@ -28,7 +28,7 @@ _REBUILD = 0.1  # of the runs of a loop
 
 
 class Reports(Protocol):
-    """Where commits are reported to."""
+    """Receiver of reports of commits."""
 
     def write(self, **line: Any) -> None: ...
 
@@ -38,7 +38,7 @@ def reported(log: Reports, *, at_once: bool) -> Iterator[None]:
     """Report every commit, once it has returned; in a rebuild nothing is committed before the end."""
     store, remove = Writer.store, Writer.remove
 
-    def stored(self: Writer, batch: Any, *args: Any, **options: Any) -> None:
+    def store_and_report(self: Writer, batch: Any, *args: Any, **options: Any) -> None:
         store(self, batch, *args, **options)
         if at_once:
             log.write(
@@ -46,13 +46,16 @@ def reported(log: Reports, *, at_once: bool) -> Iterator[None]:
                 removed=[work.renamed_from for work in batch if work.renamed_from is not None],
             )
 
-    def removed(self: Writer, paths: Any) -> None:
+    def remove_and_report(self: Writer, paths: Any) -> None:
         paths = list(paths)
         remove(self, paths)
         if at_once:
             log.write(removed=paths)
 
-    with mock.patch.object(Writer, "store", stored), mock.patch.object(Writer, "remove", removed):
+    with (
+        mock.patch.object(Writer, "store", store_and_report),
+        mock.patch.object(Writer, "remove", remove_and_report),
+    ):
         yield
 
 
@@ -71,21 +74,21 @@ def loop(folder: Path, index: Path, log: Log, seed: int) -> None:
         log.write(done=True)
 
 
-def step(folder: Path, index: Path, log: Log, at: int, when: str, rebuild: bool) -> None:
-    counted = steps.Steps(index, steps.die_at(at, when))
-    with reported(log, at_once=not rebuild), counted.patched():
+def step(folder: Path, index: Path, log: Log, number: int, moment: str, rebuild: bool) -> None:
+    counter = steps.Steps(index, steps.die_at(number, moment))
+    with reported(log, at_once=not rebuild), counter.patched():
         oracle.run(folder, index, rebuild=rebuild)
     log.write(done=True)
 
 
 def main() -> None:
     print(json.dumps({"ready": True}), flush=True)
-    told = json.loads(sys.stdin.readline())
-    place = (Path(told["folder"]), Path(told["index"]), Log(Path(told["log"])))
-    if told["do"] == "loop":
-        loop(*place, told["seed"])
+    task = json.loads(sys.stdin.readline())
+    place = (Path(task["folder"]), Path(task["index"]), Log(Path(task["log"])))
+    if task["do"] == "loop":
+        loop(*place, task["seed"])
     else:
-        step(*place, told["at"], told["when"], told["rebuild"])
+        step(*place, task["at"], task["when"], task["rebuild"])
 
 
 if __name__ == "__main__":

@@ -47,16 +47,16 @@ def earlier_format(index: Path) -> None:
 
 def answers(index: Index) -> list[Any]:
     hits = [index.query(query, k=20, all_copies=True) for query in WORDS[:8]]
-    return [[(hit.document, round(hit.score, 6), hit.text) for hit in each] for each in hits]
+    return [[(hit.document, round(hit.score, 6), hit.text) for hit in ranking] for ranking in hits]
 
 
-def exported(place: Path | str) -> tuple[list[Document], list[DamagedDocument]]:
+def export_all(place: Path | str) -> tuple[list[Document], list[DamagedDocument]]:
     damaged: list[DamagedDocument] = []
     return list(Index.export(place, on_damage=damaged.append)), damaged
 
 
-def test_what_is_exported_can_be_upserted_again(index: Index, run: Run, tmp_path: Path) -> None:
-    assert exported("mem") == (DOCUMENTS, [])
+def test_exported_documents_can_be_upserted_again(index: Index, run: Run, tmp_path: Path) -> None:
+    assert export_all("mem") == (DOCUMENTS, [])
     code, out, err = run("export", "-i", "mem")
     assert (code, err) == (0, "")
     assert [Document.of(json.loads(line)) for line in out.splitlines()] == DOCUMENTS
@@ -77,14 +77,14 @@ def test_every_format_is_exported(index: Index) -> None:
         damage.sql("DROP TABLE meta"),
     ):
         change(index.path)
-        assert exported(index.path) == (DOCUMENTS, [])
+        assert export_all(index.path) == (DOCUMENTS, [])
 
 
 def test_an_earlier_format_answers_and_is_converted_by_the_first_write(index: Index) -> None:
     before, stored_at = answers(index), times(index.path)
     earlier_format(index.path)
     content = (index.path / "index.db").read_bytes()
-    opened, other = Index.open("mem"), Index.open("mem")
+    opened, second = Index.open("mem"), Index.open("mem")
     assert answers(opened) == before
     assert "has an earlier format and is read through a temporary copy" in opened.notes[0]
     assert (index.path / "index.db").read_bytes() == content, "a reader changed the index"
@@ -93,9 +93,9 @@ def test_an_earlier_format_answers_and_is_converted_by_the_first_write(index: In
     assert opened.notes == ()
     stored = times(index.path)
     assert {id_: stored[id_] for id_ in stored_at} == stored_at
-    assert exported("mem") == ([*DOCUMENTS, Document("new", "the new document")], [])
+    assert export_all("mem") == ([*DOCUMENTS, Document("new", "the new document")], [])
     assert Index.open("mem").check().ok
-    assert {hit.document for hit in other.query("the new document", k=1)} == {"new"}, (
+    assert {hit.document for hit in second.query("the new document", k=1)} == {"new"}, (
         "another process still reads the copy"
     )
 
@@ -108,10 +108,10 @@ def times(index: Path) -> dict[bytes, int]:
 def test_documents_of_an_earlier_format_are_deleted(index: Index) -> None:
     earlier_format(index.path)
     assert Index.open("mem").delete(["d3"]).removed == 1
-    assert exported("mem") == ([doc for doc in DOCUMENTS if doc.id != "d3"], [])
+    assert export_all("mem") == ([doc for doc in DOCUMENTS if doc.id != "d3"], [])
 
 
-def test_what_a_conversion_does_not_take_over_is_said(index: Index, run: Run, tmp_path: Path) -> None:
+def test_a_conversion_names_what_it_leaves_behind(index: Index, run: Run, tmp_path: Path) -> None:
     earlier_format(index.path)
     damage.execute(
         index.path,
@@ -126,7 +126,7 @@ def test_what_a_conversion_does_not_take_over_is_said(index: Index, run: Run, tm
     assert Index.open("mem").notes == ()
 
 
-def test_a_rebuild_encodes_nothing_that_it_knows(index: Index, run: Run) -> None:
+def test_a_rebuild_encodes_no_known_text_again(index: Index, run: Run) -> None:
     before = answers(index)
     code, out, err = run("upsert", "-i", "mem", "--rebuild", "--json")
     report = json.loads(out)
@@ -162,7 +162,7 @@ def test_a_changed_document_is_named_and_its_database_kept(index: Index, run: Ru
         "UPDATE contents SET content = '{' WHERE file = 8",
         "DELETE FROM contents WHERE file = 9",
     )
-    documents, damaged = exported("mem")
+    documents, damaged = export_all("mem")
     assert [item.id for item in damaged] == ["d3", "d7", "d8"]
     assert [bool(item.document) for item in damaged] == [True, False, False]
     assert len(documents) == 58
@@ -183,10 +183,10 @@ def test_a_changed_document_is_named_and_its_database_kept(index: Index, run: Ru
     assert not index.path.exists()
 
 
-def test_removing_documents_from_memory_says_that_they_are_gone(index: Index, run: Run) -> None:
+def test_removing_documents_from_memory_warns_that_it_is_the_only_copy(index: Index, run: Run) -> None:
     code, _, err = run("remove", "mem")
     assert (code, "its documents from memory, of which it is the only copy" in err) == (1, True)
-    assert exported("mem") == (DOCUMENTS, [])
+    assert export_all("mem") == (DOCUMENTS, [])
     assert run("remove", "mem", "--yes")[0] == 0
     assert not index.path.exists()
 
@@ -207,7 +207,7 @@ def test_whatever_page_is_lost_every_document_is_exported_or_named(index: Index,
         content[page * 4096 : (page + 1) * 4096] = bytes(4096)
         (place / "index.db").write_bytes(content)
         try:
-            documents, damaged = exported(place)
+            documents, damaged = export_all(place)
         except IndexDamaged:  # the schema
             refused += 1
             continue
@@ -237,12 +237,12 @@ def test_a_folder_does_not_take_the_place_of_documents_from_memory(
     """Also under its own name, and where the settings of the index are gone."""
     index.path.rename(index.path.with_name("notes"))
     damage.execute(index.path.with_name("notes"), "DELETE FROM meta")
-    built = Index.build(notes, model=str(tiny_model), rebuild=True)
-    assert built.path.name.startswith("notes-")
+    folder_index = Index.build(notes, model=str(tiny_model), rebuild=True)
+    assert folder_index.path.name.startswith("notes-")
     for rebuild in (False, True):
         with pytest.raises(InputError, match="It is their only copy"):
             Index.build(notes, index="notes", model=str(tiny_model), rebuild=rebuild)
-    assert exported(index.path.with_name("notes")) == (DOCUMENTS, [])
+    assert export_all(index.path.with_name("notes")) == (DOCUMENTS, [])
 
 
 CHANGES = {
@@ -296,7 +296,7 @@ def test_a_changed_value_is_no_traceback_and_check_finds_it(index: Index, run: R
     assert ("the model of the index could not be read" in err) == name.startswith("fingerprint")
     assert run("check", "-i", "mem")[0] == 0
     expected = {document.id for document in DOCUMENTS}
-    assert {document.id for document in exported("mem")[0]} == expected
+    assert {document.id for document in export_all("mem")[0]} == expected
 
 
 def test_a_full_disk_has_an_error_of_its_own(
@@ -304,7 +304,7 @@ def test_a_full_disk_has_an_error_of_its_own(
 ) -> None:
     connect, size = sqlite3.connect, pages(index.path / "index.db")
 
-    def limited(*args: Any, **options: Any) -> sqlite3.Connection:
+    def connect_with_limit(*args: Any, **options: Any) -> sqlite3.Connection:
         connection: sqlite3.Connection = connect(*args, **options)
         connection.execute(f"PRAGMA max_page_count = {size if 'tmp' not in str(args[0]) else 4}")
         return connection
@@ -315,10 +315,10 @@ def test_a_full_disk_has_an_error_of_its_own(
         lambda: Index.create("mem", rebuild=True),
     )
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", limited)
+        patch.setattr(sqlite3, "connect", connect_with_limit)
         for action in actions:
             with pytest.raises(StorageFull, match="database or disk is full.*Free some space"):
                 action()
-    assert exported("mem") == (DOCUMENTS, [])
+    assert export_all("mem") == (DOCUMENTS, [])
     assert index.check().ok
     assert index.upsert(more).added == 100

@@ -86,15 +86,15 @@ def test_everything_that_works_on_files_works_on_ids(index: Index) -> None:
 
 def test_markdown_is_read_as_in_a_file(index: Index) -> None:
     text = "---\ntags: look\n---\n# Door\n\nturn the *key*"
-    given = Document("a", text, kind="markdown", metadata={"team": "b"})
-    index.upsert([given, {"id": "b", "text": text}])
-    hit, other = sorted(index.query("key"), key=lambda each: each.document)
+    document = Document("a", text, kind="markdown", metadata={"team": "b"})
+    index.upsert([document, {"id": "b", "text": text}])
+    hit, text_hit = sorted(index.query("key"), key=lambda result: result.document)
     assert (hit.kind, hit.title, hit.metadata) == ("markdown", "Door", {"team": "b", "tags": ["look"]})
-    assert (other.kind, other.title, other.metadata) == ("text", "", {})
-    assert index.get("a") == [given]
+    assert (text_hit.kind, text_hit.title, text_hit.metadata) == ("text", "", {})
+    assert index.get("a") == [document]
 
 
-def test_markdown_that_breaks_a_limit_is_plain_text_and_holds_up_no_one(
+def test_markdown_that_breaks_a_limit_is_stored_as_plain_text(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "MEMORY", 190 * 2**20)
@@ -120,7 +120,7 @@ def test_a_document_without_text_is_stored_and_never_found(index: Index) -> None
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("document", "problem"),
     [
         ({"text": "a"}, "no 'id'"),
         ({"id": "a"}, "no 'text'"),
@@ -131,9 +131,9 @@ def test_a_document_without_text_is_stored_and_never_found(index: Index) -> None
         ("text", "nor a mapping"),
     ],
 )
-def test_an_invalid_document_stores_nothing(index: Index, given: Any, problem: str) -> None:
+def test_an_invalid_document_stores_nothing(index: Index, document: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        index.upsert([DOCUMENTS[0], given])
+        index.upsert([DOCUMENTS[0], document])
     assert index.status().documents == 0
 
 
@@ -180,7 +180,7 @@ def test_the_command_reads_json_lines(run: Run, tmp_path: Path, tiny_model: Path
 
 def test_writers_wait_for_each_other(index: Index) -> None:
     documents = [[{"id": f"{n}-{i}", "text": WORDS[n * 9 + i]} for i in range(9)] for n in range(3)]
-    threads = [threading.Thread(target=index.upsert, args=(each,)) for each in documents]
+    threads = [threading.Thread(target=index.upsert, args=(batch,)) for batch in documents]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -214,8 +214,11 @@ class Memory(RuleBasedStateMachine):
     @rule(documents=documents)
     def upsert(self, documents: dict[str, str]) -> None:
         report = self.index.upsert(Document(*item) for item in documents.items())
-        same = sum(self.texts.get(id_) == text for id_, text in documents.items())
-        assert (report.added, report.unchanged) == (len(documents.keys() - self.texts.keys()), same)
+        n_unchanged = sum(self.texts.get(id_) == text for id_, text in documents.items())
+        assert (report.added, report.unchanged) == (
+            len(documents.keys() - self.texts.keys()),
+            n_unchanged,
+        )
         self.texts |= documents
 
     @rule(ids=st.sets(st.sampled_from(["a", "b/c", "d#1", "nope"])))
@@ -247,8 +250,8 @@ class Memory(RuleBasedStateMachine):
 
     @invariant()
     def has_the_texts(self) -> None:
-        stored = {document.id: document.text for document in self.index.get(self.texts)}
-        assert stored == self.texts
+        texts = {document.id: document.text for document in self.index.get(self.texts)}
+        assert texts == self.texts
 
     @precondition(lambda self: any(map(str.strip, self.texts.values())))
     @rule(query=st.sampled_from(WORDS))
@@ -265,15 +268,15 @@ class Memory(RuleBasedStateMachine):
 
 
 def test_random_changes_equal_a_dict_and_brute_force(tiny_model: Path, tmp_path: Path) -> None:
-    class Here(Memory):
+    class TinyMemory(Memory):
         model, top = tiny_model, tmp_path / "indexes"
 
-    case = Here.TestCase
+    case = TinyMemory.TestCase
     case.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
     case().runTest()
 
 
-def test_the_program_of_the_readme(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_of_the_readme_runs(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     [program] = [part for part in readme.split("```") if "search.Index.create()" in part]
     create = partial(Index.create, model=str(tiny_model))

@@ -43,11 +43,11 @@ def test_an_index_of_another_name_keeps_it(notes: Path, tiny_model: Path, own_ho
 
 
 def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    shutil.copy(indexed / "keys.md", other)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    shutil.copy(indexed / "keys.md", folder)
     with pytest.raises(InputError, match="has only 1 of the 3 indexed files"):
-        Index.open(indexed).move(other)
+        Index.open(indexed).move(folder)
     assert searcher_of(Index.open(indexed)).store.facts.folders.root == indexed
 
 
@@ -77,7 +77,7 @@ def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
     assert everything(indexed) == before
 
 
-def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
+def test_foreign_files_in_an_index_folder_are_kept(indexed: Path, own_home: Path) -> None:
     index = Index.open(indexed)
     (index.path / "thesis.doc").write_text("precious", encoding="utf-8")
     (index.path / "ann" / "g1-x.faiss").write_text("of another name", encoding="utf-8")
@@ -87,10 +87,10 @@ def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
     assert everything(index.path) == {"thesis.doc", "ann", "ann/g1-x.faiss"}
 
 
-def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
+def test_a_folder_in_place_of_an_index_name_is_refused(indexed: Path, run: Run) -> None:
     before = everything(indexed)
-    for named in (f"{indexed}/", indexed, "nope"):
-        for command in (("remove", named, "--yes"), ("move", named, indexed)):
+    for name in (f"{indexed}/", indexed, "nope"):
+        for command in (("remove", name, "--yes"), ("move", name, indexed)):
             code, _, err = run(*command)
             assert code == 1
             assert f"Give the name of one of these: notes ({indexed})." in err and "--index" not in err
@@ -105,31 +105,31 @@ def test_an_index_of_another_program_is_left_alone(
     (foreign / "index.db").write_text("of an app", encoding="utf-8")
     (foreign / "tmp" / "index.db").write_text("of an app, too", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    for named in ("app", str(foreign)):
-        code, _, err = run("remove", named, "--yes")
+    for name in ("app", str(foreign)):
+        code, _, err = run("remove", name, "--yes")
         assert code == 1 and "is not a readable index" in err
     assert everything(foreign) == {"index.db", "tmp", "tmp/index.db"}
 
 
-def test_a_name_is_that_of_an_own_index_first(
+def test_a_name_means_an_index_of_the_data_folder_before_a_path(
     indexed: Path, run: Run, own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = tmp_path / "here"
-    shutil.copytree(own_home / "indexes" / "notes", here / "notes")
-    monkeypatch.chdir(here)
+    current = tmp_path / "here"
+    shutil.copytree(own_home / "indexes" / "notes", current / "notes")
+    monkeypatch.chdir(current)
     assert run("remove", "notes", "--yes")[0] == 0
-    assert (here / "notes" / "index.db").is_file() and not (own_home / "indexes" / "notes").exists()
+    assert (current / "notes" / "index.db").is_file() and not (own_home / "indexes" / "notes").exists()
 
 
-@pytest.mark.parametrize(("typed", "there"), [("y\n", False), ("n\n", True)])
-def test_on_a_terminal_a_removal_asks(
-    indexed: Path, run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch, typed: str, there: bool
+@pytest.mark.parametrize(("reply", "remains"), [("y\n", False), ("n\n", True)])
+def test_on_a_terminal_a_removal_asks_for_confirmation(
+    indexed: Path, run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch, reply: str, remains: bool
 ) -> None:
-    answers = io.StringIO(typed)
+    answers = io.StringIO(reply)
     monkeypatch.setattr(answers, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", answers)
     code, out, err = run("remove", "notes")
-    assert (code == 0, (own_home / "indexes" / "notes").exists()) == (not there, there)
+    assert (code == 0, (own_home / "indexes" / "notes").exists()) == (not remains, remains)
     assert "Delete the index in" in out + err
 
 
@@ -143,9 +143,7 @@ def test_an_index_that_is_being_written_is_neither_moved_nor_removed(indexed: Pa
     assert everything(index.path) == before
 
 
-def test_an_empty_folder_in_the_place_of_a_moved_index_is_no_obstacle(
-    indexed: Path, own_home: Path
-) -> None:
+def test_an_empty_folder_in_place_of_a_moved_index_is_no_obstacle(indexed: Path, own_home: Path) -> None:
     (own_home / "indexes" / "renamed").mkdir()
     new = indexed.rename(indexed.parent / "renamed")
     index = Index.open("notes")

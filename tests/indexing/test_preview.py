@@ -1,4 +1,4 @@
-"""What would change, against what then does change."""
+"""Previews of changes, against what the next run changes."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,14 @@ def edit(notes: Path) -> None:
     (notes / "data.txt").write_bytes(bytes(range(256)) * 8)
 
 
-def test_a_first_run(notes: Path, own_home: Path) -> None:
-    found = Index.preview(notes)
-    assert found.added == ("deep/time.txt", "keys.md", "table.csv")
-    assert (found.changed, found.renamed, found.removed, found.unchanged) == ((), (), (), 0)
+def test_a_preview_of_a_first_run_adds_all_files_and_writes_nothing(notes: Path, own_home: Path) -> None:
+    changes = Index.preview(notes)
+    assert changes.added == ("deep/time.txt", "keys.md", "table.csv")
+    assert (changes.changed, changes.renamed, changes.removed, changes.unchanged) == ((), (), (), 0)
     assert list(own_home.iterdir()) == []
 
 
-def test_it_says_what_the_run_then_does(notes: Path, tiny_model: Path) -> None:
+def test_a_preview_lists_what_the_next_run_does(notes: Path, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
     assert Index.preview(notes) == Changes(
         folder=str(notes), index=str(index.path), added=(), changed=(), renamed=(), removed=(), unchanged=3,
@@ -30,14 +30,14 @@ def test_it_says_what_the_run_then_does(notes: Path, tiny_model: Path) -> None:
     )  # fmt: skip
     edit(notes)
     before = (index.path / "index.db").read_bytes()
-    found = Index.preview(notes)
+    changes = Index.preview(notes)
     assert (index.path / "index.db").read_bytes() == before
-    assert found.added == ("new.txt",)
-    assert found.changed == ("deep/time.txt",)
-    assert found.renamed == (("keys.md", "deep/locks.md"),)
-    assert found.removed == ("table.csv",)
-    assert found.unchanged == 0
-    assert {group.reason: group.examples for group in found.skipped} == {
+    assert changes.added == ("new.txt",)
+    assert changes.changed == ("deep/time.txt",)
+    assert changes.renamed == (("keys.md", "deep/locks.md"),)
+    assert changes.removed == ("table.csv",)
+    assert changes.unchanged == 0
+    assert {group.reason: group.examples for group in changes.skipped} == {
         "binary": ("data.txt (application/octet-stream)",),
         "empty": ("empty.txt",),
     }
@@ -46,7 +46,7 @@ def test_it_says_what_the_run_then_does(notes: Path, tiny_model: Path) -> None:
     assert {group.reason: group.count for group in report.skipped} == {"binary": 1, "empty": 1}
     again = Index.preview(notes)
     assert (again.added, again.changed, again.renamed, again.removed) == ((), (), (), ())
-    assert again.skipped == found.skipped
+    assert again.skipped == changes.skipped
 
 
 def test_a_touched_file_is_unchanged(notes: Path, tiny_model: Path) -> None:
@@ -55,8 +55,8 @@ def test_a_touched_file_is_unchanged(notes: Path, tiny_model: Path) -> None:
     assert Index.preview(notes).unchanged == 3
 
 
-def test_patterns_count(notes: Path, tiny_model: Path) -> None:
+def test_a_preview_follows_patterns(notes: Path, tiny_model: Path) -> None:
     Index.build(notes, model=str(tiny_model))
-    found = Index.preview(notes, exclude=["*.csv"])
-    assert found.removed == ("table.csv",)
-    assert [group.reason for group in found.skipped] == ["excluded"]
+    changes = Index.preview(notes, exclude=["*.csv"])
+    assert changes.removed == ("table.csv",)
+    assert [group.reason for group in changes.skipped] == ["excluded"]

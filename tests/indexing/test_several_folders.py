@@ -31,7 +31,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def built(two: tuple[Path, Path], tiny_model: Path) -> Index:
+def index(two: tuple[Path, Path], tiny_model: Path) -> Index:
     return Index.build(two, model=str(tiny_model))
 
 
@@ -40,18 +40,18 @@ def documents(index: Index) -> set[str]:
 
 
 def test_documents_are_named_from_what_the_folders_have_in_common(
-    built: Index, two: tuple[Path, Path], own_home: Path
+    index: Index, two: tuple[Path, Path], own_home: Path
 ) -> None:
-    assert documents(built) == {"notes/keys.md", "notes/doors.md", "deep/papers/time.md"}
-    assert {hit.path for hit in built.query("time", k=50)} >= {str(two[1] / "time.md")}
-    assert built.path == own_home / "indexes" / "papers+notes"  # in the order of their paths
-    held = built.status()
-    assert (held.folder, set(held.folders)) == (str(two[0].parent), set(map(str, two)))
-    assert built.report is not None
-    assert built.report.folders == held.folders
+    assert documents(index) == {"notes/keys.md", "notes/doors.md", "deep/papers/time.md"}
+    assert {hit.path for hit in index.query("time", k=50)} >= {str(two[1] / "time.md")}
+    assert index.path == own_home / "indexes" / "papers+notes"  # in the order of their paths
+    status = index.status()
+    assert (status.folder, set(status.folders)) == (str(two[0].parent), set(map(str, two)))
+    assert index.report is not None
+    assert index.report.folders == status.folders
 
 
-def test_each_is_its_own_root_for_ignore_files_and_patterns(
+def test_each_folder_is_its_own_root_for_ignore_files_and_patterns(
     two: tuple[Path, Path], tiny_model: Path
 ) -> None:
     notes, papers = two
@@ -61,12 +61,14 @@ def test_each_is_its_own_root_for_ignore_files_and_patterns(
     assert documents(index) == {"deep/papers/time.md", "deep/papers/more/doors.md"}
 
 
-def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], tiny_model: Path) -> None:
+def test_a_second_run_updates_and_a_watch_sees_all_folders(
+    index: Index, two: tuple[Path, Path], tiny_model: Path
+) -> None:
     notes, papers = two
     (notes / "keys.md").unlink()
     (papers / "new.md").write_text("new words", encoding="utf-8")
-    planned = Index.preview([papers, notes])
-    assert (planned.added, planned.removed, planned.folders) == (
+    changes = Index.preview([papers, notes])
+    assert (changes.added, changes.removed, changes.folders) == (
         ("deep/papers/new.md",), ("notes/keys.md",), (str(papers), str(notes)),
     )  # fmt: skip
     again = Index.build([papers, notes]).report  # in whatever order
@@ -74,64 +76,66 @@ def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], 
     assert (again.added, again.removed, again.unchanged) == (1, 1, 2)
     (papers / "newer.md").write_text("newer words", encoding="utf-8")
     stop = threading.Event()
-    report = next(Index.open(built.path).watch(stop))
+    report = next(Index.open(index.path).watch(stop))
     stop.set()
     assert getattr(report, "added", report) == 1
-    assert Index.open(built.path).update().nothing_changed
-    assert Index.open(built.path).check().ok
+    assert Index.open(index.path).update().nothing_changed
+    assert Index.open(index.path).check().ok
 
 
-def test_a_folder_that_is_gone_or_empty_loses_nothing(built: Index, two: tuple[Path, Path]) -> None:
+def test_a_folder_that_is_gone_or_empty_loses_nothing(index: Index, two: tuple[Path, Path]) -> None:
     notes, papers = two
     papers.rename(papers.parent / "away")
     for times in (2, 3):
         (notes / "keys.md").write_text(f"turn the key {times} times", encoding="utf-8")
-        report = built.update()
+        report = index.update()
         assert (report.changed, report.removed) == (1, 0)
         assert f"'{papers}' is gone or contains no text" in report.notes[0]
-        assert "deep/papers/time.md" in documents(built)
-        (sources,) = (finding for finding in built.check().findings if finding.check == "sources")
+        assert "deep/papers/time.md" in documents(index)
+        (sources,) = (finding for finding in index.check().findings if finding.check == "sources")
         assert sources.examples == ("deep/papers (folder gone or without text)",)
         papers.mkdir(exist_ok=True)  # as of a drive that is not mounted
     papers.rmdir()
     papers.symlink_to(notes.parent / "between")
-    assert Index.open(built.path).update().removed == 0
-    assert "deep/papers/other.md" not in documents(built)
+    assert Index.open(index.path).update().removed == 0
+    assert "deep/papers/other.md" not in documents(index)
     papers.unlink()
     shutil.rmtree(notes)
     with pytest.raises(InputError, match="no text to index in .*notes'.*The index was not changed"):
-        built.update()
+        index.update()
 
 
-def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path: Path) -> None:
+def test_nested_equal_and_missing_folders_are_refused(
+    index: Index, two: tuple[Path, Path], tmp_path: Path
+) -> None:
     notes, _ = two
-    for wrong, said in (
+    for wrong, message in (
         ([notes, tmp_path], f"'{notes}' is inside '{tmp_path}'"),
         ([notes, notes], "or is the same"),
         ([notes, tmp_path / "nope"], "no folder .*nope'"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             Index.build(wrong)
     with pytest.raises(InputError, match=r"to the folders '.*papers' and '.*notes'\. Give"):
-        Index.build(notes, index=built.path.name)
+        Index.build(notes, index=index.path.name)
 
 
-def test_which_index_a_folder_means(
-    built: Index,
+def test_a_folder_means_its_own_index_before_one_of_several_folders(
+    index: Index,
     two: tuple[Path, Path],
     tiny_model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notes, papers = two
-    other = Index.build(tmp_path / "between", model=str(tiny_model)).path
+    between_index = Index.build(tmp_path / "between", model=str(tiny_model)).path
     monkeypatch.chdir(papers)
-    assert Index.open().path == Index.open(papers).path == built.path
+    assert Index.open().path == Index.open(papers).path == index.path
     monkeypatch.chdir(tmp_path / "between")
-    assert Index.open().path == other
-    alone = Index.build(notes, model=str(tiny_model)).path
+    assert Index.open().path == between_index
+    notes_index = Index.build(notes, model=str(tiny_model)).path
     monkeypatch.chdir(notes)
-    assert Index.open().path == Index.open(notes).path == alone  # rather than what has others, too
+    assert Index.open().path == Index.open(notes).path == notes_index  # rather than what has others, too
 
 
 def test_without_a_folder_an_index_has_to_be_named(
@@ -146,11 +150,11 @@ def test_without_a_folder_an_index_has_to_be_named(
     assert (code, "no index" in err) == (1, True)
 
 
-def test_commands_that_help_name_all_folders(built: Index, two: tuple[Path, Path], run: Run) -> None:
-    both = f"seewhy index {two[1]} {two[0]}"
+def test_commands_that_help_name_all_folders(index: Index, two: tuple[Path, Path], run: Run) -> None:
+    command = f"seewhy index {two[1]} {two[0]}"
     (two[0] / "new.md").write_text("new", encoding="utf-8")
-    assert f"to fix this, run: {both} --index papers+notes\n" in run("check")[1]
-    with closing(sqlite3.connect(built.path / "index.db")) as connection, connection:
+    assert f"to fix this, run: {command} --index papers+notes\n" in run("check")[1]
+    with closing(sqlite3.connect(index.path / "index.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
-    with pytest.raises(IndexOutdated, match=f"Rebuild it with: {both} --index"):
-        Index.open(built.path)
+    with pytest.raises(IndexOutdated, match=f"Rebuild it with: {command} --index"):
+        Index.open(index.path)

@@ -50,15 +50,15 @@ def content(index: Path) -> list[tuple[Any, ...]]:
 
 def assert_same_as_rebuilt(folder: Path, model: Path, index: Path, other: Path) -> None:
     build(folder, model, index=str(other))
-    mine, fresh = content(index), content(other)
-    assert [row[:-1] for row in mine] == [row[:-1] for row in fresh]
-    for one, two in zip(mine, fresh, strict=True):
+    actual, expected = content(index), content(other)
+    assert [row[:-1] for row in actual] == [row[:-1] for row in expected]
+    for left, right in zip(actual, expected, strict=True):
         np.testing.assert_allclose(
-            np.frombuffer(one[-1], "<f4"), np.frombuffer(two[-1], "<f4"), atol=1e-6
+            np.frombuffer(left[-1], "<f4"), np.frombuffer(right[-1], "<f4"), atol=1e-6
         )
 
 
-def test_first_run_and_second_run(notes: Path, tiny_model: Path) -> None:
+def test_a_first_run_adds_all_and_a_second_changes_nothing(notes: Path, tiny_model: Path) -> None:
     first = build(notes, tiny_model)
     assert (first.added, first.changed, first.removed, first.unchanged) == (3, 0, 0, 0)
     assert (first.documents, first.passages) == (4, 5)
@@ -114,15 +114,15 @@ def test_another_model_or_pooling_is_refused_with_both_named(
         lambda: Index.build(notes, model=str(other_model)),
         lambda: Index.open(notes, model=str(other_model)),
     ):
-        with pytest.raises(FingerprintMismatch) as caught:
+        with pytest.raises(FingerprintMismatch) as error:
             attempt()
-        assert str(tiny_model) in str(caught.value)
-        assert str(other_model) in str(caught.value)
+        assert str(tiny_model) in str(error.value)
+        assert str(other_model) in str(error.value)
     with pytest.raises(FingerprintMismatch, match="the index has 'mean', you asked for 'cls'"):
         Index.open(notes, pooling="cls")
 
 
-def test_rebuild_puts_another_model_in_place(notes: Path, tiny_model: Path, other_model: Path) -> None:
+def test_a_rebuild_replaces_the_model(notes: Path, tiny_model: Path, other_model: Path) -> None:
     index = Path(build(notes, tiny_model).index)
     old = {path.name for path in (index / "ann").iterdir()}
     report = build(notes, other_model, rebuild=True)
@@ -145,7 +145,7 @@ def test_options_of_the_first_run_are_remembered(notes: Path, tiny_model: Path) 
     assert more.report.added == 1
 
 
-def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
+def test_a_folder_without_text_is_refused(tmp_path: Path, tiny_model: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
     with pytest.raises(InputError, match="skipped: nothing"):
@@ -159,7 +159,7 @@ def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
         build(folder / "a.png", tiny_model)
 
 
-def test_an_index_is_never_made_among_other_things(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_no_index_is_created_among_other_files(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "tmp").mkdir(parents=True)
     (tmp_path / "full" / "thesis.doc").write_text("precious", encoding="utf-8")
     (tmp_path / "full" / "tmp" / "precious").write_text("too", encoding="utf-8")
@@ -179,22 +179,24 @@ def test_an_index_of_another_folder_is_not_taken_over(
     notes: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     build(notes, tiny_model, index="mine")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "a.txt").write_text("a word", encoding="utf-8")
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    (other_folder / "a.txt").write_text("a word", encoding="utf-8")
     with pytest.raises(InputError, match="belongs to the folder"):
-        build(other, tiny_model, index="mine")
+        build(other_folder, tiny_model, index="mine")
 
 
 def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> None:
-    seen = []
-    build(notes, tiny_model, progress=seen.append)
-    assert [state.done for state in seen] == sorted(state.done for state in seen)
-    assert seen[-1].stage == "saving"
+    updates = []
+    build(notes, tiny_model, progress=updates.append)
+    assert [state.done for state in updates] == sorted(state.done for state in updates)
+    assert updates[-1].stage == "saving"
     assert (
-        seen[-1].done == seen[-1].total == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
+        updates[-1].done
+        == updates[-1].total
+        == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
     )
-    assert seen[-1].passages == 5
+    assert updates[-1].passages == 5
 
 
 def test_progress_counts_parts_of_a_file(
@@ -203,11 +205,11 @@ def test_progress_counts_parts_of_a_file(
     monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 10)
     rows = [f"the key of the door number {n}" for n in range(100)]
     (notes / "rows.csv").write_text("\n".join(["text", *rows]))
-    seen: list[Any] = []
-    build(notes, tiny_model, progress=seen.append)
-    done = [state.done for state in seen]
-    assert done == sorted(done) and done[-1] == seen[-1].total
-    assert max(b - a for a, b in pairwise(done)) < 0.3 * done[-1]
+    updates: list[Any] = []
+    build(notes, tiny_model, progress=updates.append)
+    counts = [state.done for state in updates]
+    assert counts == sorted(counts) and counts[-1] == updates[-1].total
+    assert max(b - a for a, b in pairwise(counts)) < 0.3 * counts[-1]
 
 
 def test_another_text_field_reads_the_records_again(notes: Path, tiny_model: Path) -> None:
@@ -223,15 +225,15 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
 ) -> None:
     build(notes, tiny_model)
     (notes / "keys.md").write_text("# Keys\n\nAnother word.\n", encoding="utf-8")
-    opened = os.open
+    real_open = os.open
 
-    def denied(path: Any, *args: Any, **options: Any) -> int:
+    def deny(path: Any, *args: Any, **options: Any) -> int:
         if str(path).endswith("keys.md"):
             raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *args, **options)
+        return real_open(path, *args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "open", denied)
+        patch.setattr(os, "open", deny)
         report = build(notes, tiny_model)
         assert (report.changed, report.removed, report.passages) == (0, 0, 5)
         assert [group.reason for group in report.skipped] == ["permission denied"]
@@ -246,13 +248,13 @@ def test_a_folder_that_cannot_be_listed_loses_nothing(
     build(notes, tiny_model)
     scandir = os.scandir
 
-    def denied(path: Any) -> Any:
+    def deny(path: Any) -> Any:
         if os.fspath(path).endswith("deep"):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", denied)
+        patch.setattr(os, "scandir", deny)
         report = build(notes, tiny_model)
         assert (report.removed, report.documents, report.passages) == (0, 4, 5)
         assert [group.reason for group in report.skipped] == ["unreadable folder"]
@@ -310,10 +312,10 @@ import sys
 from search import Index
 Index.build({str(notes)!r}, model={str(tiny_model)!r}, index={str(tmp_path / "index")!r}).update()
 print(*(name for name in sys.modules if "milvus" in name))"""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
     )
-    assert done.stdout.split() == []
+    assert process.stdout.split() == []
 
 
 def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
@@ -384,7 +386,7 @@ def test_files_that_swap_their_names_swap_their_passages(
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
 
 
-def test_without_the_extra_its_documents_are_kept(
+def test_documents_are_kept_while_their_extra_is_missing(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openpyxl")
@@ -401,13 +403,13 @@ def test_without_the_extra_its_documents_are_kept(
     assert b"table.xlsx" in {row[0] for row in content(index)}
 
 
-@pytest.mark.parametrize("begun", ["an empty file", "tables alone"])
-def test_an_index_that_was_begun_and_never_filled_is_filled_by_the_next_run(
-    notes: Path, tiny_model: Path, own_home: Path, begun: str
+@pytest.mark.parametrize("state", ["an empty file", "tables alone"])
+def test_an_empty_or_unfinished_index_is_filled_by_the_next_run(
+    notes: Path, tiny_model: Path, own_home: Path, state: str
 ) -> None:
     place = own_home / "indexes" / "notes"
     place.mkdir(parents=True)
-    if begun == "an empty file":
+    if state == "an empty file":
         (place / "index.db").touch()
         with pytest.raises(IndexNotFound):
             Index.open(place)
@@ -448,7 +450,7 @@ def test_a_rebuild_over_the_journal_of_a_killed_writer_gives_a_sound_index(
     assert Index.open(index).check().ok
 
 
-def test_what_a_full_disk_left_is_deleted_by_the_next_run(
+def test_leftovers_of_a_full_disk_are_deleted_by_the_next_run(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = Path(build(notes, tiny_model).index)

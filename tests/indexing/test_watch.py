@@ -19,18 +19,18 @@ def watched(
 ) -> Iterator[tuple[Index, "queue.Queue[Report | SearchError | OSError]"]]:
     index = Index.build(notes, model=str(tiny_model))
     stop, outcomes = threading.Event(), queue.Queue[Report | SearchError | OSError]()
-    begun = threading.Event()
+    ready = threading.Event()
 
     def watch() -> None:
         for outcome in index.watch(stop):
             outcomes.put(outcome)
-            begun.set()
+            ready.set()
 
     # What changed before the watch began is found when it begins, which also tells when that was.
     (notes / "before.txt").write_text("first of all", encoding="utf-8")
     thread = threading.Thread(target=watch)
     thread.start()
-    assert begun.wait(LONG)
+    assert ready.wait(LONG)
     assert getattr(outcomes.get(), "added", None) == 1
     yield index, outcomes
     stop.set()
@@ -38,7 +38,7 @@ def watched(
     assert not thread.is_alive()
 
 
-def test_a_saved_file_can_be_found(
+def test_a_watch_indexes_saved_and_deleted_files(
     notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched
@@ -51,7 +51,7 @@ def test_a_saved_file_can_be_found(
     assert isinstance(report, Report) and report.removed == 1
 
 
-def test_it_goes_on_after_an_error(
+def test_a_watch_continues_after_an_error(
     notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched

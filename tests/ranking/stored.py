@@ -53,13 +53,13 @@ def add_document(
     record: int = 0,
 ) -> list[int]:
     """A document with passages, given by heading and page; returns the passages' ids. A transaction is the caller's."""
-    found = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-    if found is None:
-        found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-        put(connection, "files", found[0], path, 0, 0, 0, "", "indexed")
+    row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+    if row is None:
+        row = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+        put(connection, "files", row[0], path, 0, 0, 0, "", "indexed")
     (document,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
     text = metadata if isinstance(metadata, str) else json.dumps(metadata or {}, ensure_ascii=False)
-    put(connection, "documents", document, found[0], record, kind, title, text, "utf-8", "")
+    put(connection, "documents", document, row[0], record, kind, title, text, "utf-8", "")
     ids = []
     for heading, page in passages:
         (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()

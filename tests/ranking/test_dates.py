@@ -62,7 +62,7 @@ def dated(tmp_path: Path, tiny_model: Path) -> Index:
     return Index.build(folder_of(tmp_path / "dated", FILES), model=str(tiny_model))
 
 
-def found(index: Index, **options: str) -> set[str]:
+def documents_of(index: Index, **options: str) -> set[str]:
     hits = index.query("key", k=30, per_document=0, all_copies=True, **options)  # type: ignore[arg-type]
     return {hit.document for hit in hits}
 
@@ -71,32 +71,36 @@ def test_documents_have_dates_of_many_origins(dated: Index, run: Run) -> None:
     hits = dated.query("key", k=30, all_copies=True)
     assert {hit.document: hit.metadata.get("date") for hit in hits} == DATES
     by_date = {"rows.csv#2", "odd.md", "number 12345678.md"}  # by the file's last change
-    assert found(dated, where="date>=2024") == {"stated.md", "moment.md", "journal/2025-02-02 14.30.md"}
-    assert found(dated, where="date=2024-03") == {"moment.md"}
-    assert found(dated, since="2024-03-01", until="yesterday") == {
+    assert documents_of(dated, where="date>=2024") == {
+        "stated.md",
+        "moment.md",
+        "journal/2025-02-02 14.30.md",
+    }
+    assert documents_of(dated, where="date=2024-03") == {"moment.md"}
+    assert documents_of(dated, since="2024-03-01", until="yesterday") == {
         *("moment.md", "journal/2025-02-02 14.30.md"),
         *by_date,
     }
-    assert found(dated, since="last month") == by_date
-    assert found(dated, since="last week") == {"rows.csv#2", "odd.md"}
-    assert found(dated, since="2019-03-01", until="2021-07-08") == {
+    assert documents_of(dated, since="last month") == by_date
+    assert documents_of(dated, since="last week") == {"rows.csv#2", "odd.md"}
+    assert documents_of(dated, since="2019-03-01", until="2021-07-08") == {
         "rows.csv#1",
         "page.html",
         "time.html",
     }
-    assert found(dated, until="2021-07-08", where="kind=rst") == {"pep.rst"}
-    assert found(dated, where="date>=yesterday") == set()
+    assert documents_of(dated, until="2021-07-08", where="kind=rst") == {"pep.rst"}
+    assert documents_of(dated, where="date>=yesterday") == set()
     _, out, _ = run("query", "key", "-f", "paths", "--until", "2010")
     assert [Path(line).name for line in out.splitlines()] == ["pep.rst"]
 
 
-def test_days_by_name(tmp_path: Path, tiny_model: Path) -> None:
+def test_today_and_yesterday_are_dates(tmp_path: Path, tiny_model: Path) -> None:
     days = [date.today() - timedelta(back) for back in range(3)]
     files = {f"{day}.md": f"a key {day}" for day in days}
     index = Index.build(folder_of(tmp_path / "days", files), model=str(tiny_model))
-    assert found(index, since="today") == {f"{days[0]}.md"}
-    assert found(index, since="Yesterday") == {f"{days[0]}.md", f"{days[1]}.md"}
-    assert found(index, where="date=yesterday") == {f"{days[1]}.md"}
+    assert documents_of(index, since="today") == {f"{days[0]}.md"}
+    assert documents_of(index, since="Yesterday") == {f"{days[0]}.md", f"{days[1]}.md"}
+    assert documents_of(index, where="date=yesterday") == {f"{days[1]}.md"}
 
 
 def test_hits_in_the_order_of_dates_keep_their_ranks(dated: Index, run: Run) -> None:
@@ -127,7 +131,7 @@ VAULT = {
 }
 
 
-def test_notes_of_obsidian(tmp_path: Path, tiny_model: Path) -> None:
+def test_notes_of_obsidian_have_aliases_tags_and_links(tmp_path: Path, tiny_model: Path) -> None:
     index = Index.build(folder_of(tmp_path / "vault", VAULT), model=str(tiny_model))
     hits = {hit.document: hit for hit in index.query("water", k=9)}
     metadata = {name: dict(hit.metadata) for name, hit in hits.items()}
@@ -137,6 +141,6 @@ def test_notes_of_obsidian(tmp_path: Path, tiny_model: Path) -> None:
         "Home.md": {"links": ["Beds"]},
     }
     assert [hit.document for hit in index.query("lock", mode="lexical")] == ["Beds.md"]
-    assert found(index, where="links=beds") == {"Log.md", "Home.md"}
-    assert found(index, where="tags=garden and not tags=done") == {"Beds.md"}
+    assert documents_of(index, where="links=beds") == {"Log.md", "Home.md"}
+    assert documents_of(index, where="tags=garden and not tags=done") == {"Beds.md"}
     assert hits["Log.md"].visible_text == "To the door, Plan,  Old key , [[code]]. #done"

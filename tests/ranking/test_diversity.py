@@ -15,9 +15,9 @@ QUERY = "turn the key"
 @pytest.fixture(scope="module")
 def index(tiny: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Index:
     texts = {f"d{i}": " ".join(WORDS[i : i + 6]) for i in range(60)}
-    made = Index.create(tmp_path_factory.mktemp("diversity") / "index", encoder=tiny)
-    made.upsert({"id": name, "text": text} for name, text in texts.items())
-    return made
+    index = Index.create(tmp_path_factory.mktemp("diversity") / "index", encoder=tiny)
+    index.upsert({"id": name, "text": text} for name, text in texts.items())
+    return index
 
 
 def by_definition(index: Index, diversity: float, k: int) -> list[int]:
@@ -25,16 +25,16 @@ def by_definition(index: Index, diversity: float, k: int) -> list[int]:
     pool = index.query(QUERY, 50)
     _, rows = index.embeddings([hit.passage_id for hit in pool])
     cosines = rows @ rows.T
-    chosen = [0]
-    while len(chosen) < k:
-        rest = [i for i in range(len(pool)) if i not in chosen]
-        chosen.append(
+    selection = [0]
+    while len(selection) < k:
+        rest = [i for i in range(len(pool)) if i not in selection]
+        selection.append(
             max(
                 rest,
-                key=lambda i: (1 - diversity) * pool[i].score - diversity * cosines[i, chosen].max(),
+                key=lambda i: (1 - diversity) * pool[i].score - diversity * cosines[i, selection].max(),
             )
         )
-    return [pool[i].passage_id for i in chosen]
+    return [pool[i].passage_id for i in selection]
 
 
 @pytest.mark.parametrize("diversity", [0.2, 0.6, 1.0])
@@ -48,7 +48,7 @@ def test_hits_are_those_of_the_definition(index: Index, diversity: float) -> Non
         assert hit.explanation and hit.explanation.addends == pytest.approx(hit.score, abs=1e-5)
 
 
-def test_it_pages_reranks_and_groups(index: Index) -> None:
+def test_a_diverse_ranking_can_be_paged_reranked_and_grouped(index: Index) -> None:
     ids = [hit.passage_id for hit in index.query(QUERY, 6, diversity=0.5)]
     assert [hit.passage_id for hit in index.query(QUERY, 3, offset=3, diversity=0.5)] == ids[3:]
     plain = index.query(QUERY, 6)
@@ -59,11 +59,11 @@ def test_it_pages_reranks_and_groups(index: Index) -> None:
         hits = index.query(QUERY, 6, diversity=0.9, **options)
         best = index.query(QUERY, 6, **options)
         assert hits[0].passage_id == best[0].passage_id
-        rows = [index.embeddings([hit.passage_id for hit in each])[1] for each in (hits, best)]
+        rows = [index.embeddings([hit.passage_id for hit in ranking])[1] for ranking in (hits, best)]
         assert np.sum(rows[0] @ rows[0].T) < np.sum(rows[1] @ rows[1].T)
 
 
-def test_what_it_refuses(index: Index, tmp_path: Path) -> None:
+def test_an_invalid_diversity_and_several_indexes_are_refused(index: Index, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="diversity"):
         index.query(QUERY, diversity=1.5)
     with pytest.raises(InputError, match="single index"):

@@ -23,12 +23,12 @@ def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: py
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.1, float("nan")])
-def test_thresholds_that_are_none(index: Index, threshold: float) -> None:
+def test_invalid_thresholds_are_refused(index: Index, threshold: float) -> None:
     with pytest.raises(InputError, match="above 0 and at most 1"):
         index.duplicates(threshold)
 
 
-def test_equal_texts_are_told_from_near_ones(tmp_path: Path, tiny_model: Path) -> None:
+def test_equal_texts_are_distinguished_from_near_ones(tmp_path: Path, tiny_model: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
     for name in "abc":

@@ -31,7 +31,7 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
 
 
 @pytest.mark.parametrize("more", [100, 1])  # candidates beyond the k that are looked at first
-def test_hybrid_is_exact(index: search.Index, more: int) -> None:
+def test_the_hybrid_ranking_equals_brute_force(index: search.Index, more: int) -> None:
     rng = random.Random(more)
     with mock.patch("search.ranking.fusion._EXTRA", more):
         for _ in range(15):
@@ -79,14 +79,14 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
         ({"mode": "dense", "weight": 0.5}, "applies only to mode 'hybrid'"),
     ],
 )
-def test_rankings_that_there_are_not(
+def test_invalid_modes_and_weights_are_refused(
     index: search.Index, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         index.query("open", **options)  # type: ignore[arg-type]
 
 
-def test_another_process_rebuilds_with_another_model(
+def test_an_open_index_answers_after_a_rebuild_with_another_model(
     notes: Path, tiny_model: Path, other_model: Path
 ) -> None:
     index = search.Index.build(notes, model=str(tiny_model))
@@ -98,7 +98,7 @@ def test_another_process_rebuilds_with_another_model(
     assert index.query("find the key") == search.Index.open(index.path).query("find the key")
 
 
-def test_queries_that_are_none(index: search.Index) -> None:
+def test_invalid_queries_and_scores_are_refused(index: search.Index) -> None:
     with pytest.raises(InputError, match="a list of texts with weights"):
         index.query(("keys", 1))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="min_score is not a number"):

@@ -25,22 +25,22 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
 
 
-def read_of(hit: search.Hit) -> str:
+def text_of(hit: search.Hit) -> str:
     return f"{hit.context}\n{hit.visible_text}" if hit.context else hit.visible_text
 
 
 def rows_of(encoder: Encoder, text: str, context: str = "") -> tuple[list[Any], np.ndarray]:
     """Tokens and unit vectors of the last layer, special tokens left out."""
-    (found,) = encoder.tokens([text], contexts=[context], layers=[-1])
-    kept = [i for i, token in enumerate(found.tokens) if not token.special]
-    rows = found.layers[max(found.layers)][kept]
-    return [found.tokens[i] for i in kept], rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    (tokens,) = encoder.tokens([text], contexts=[context], layers=[-1])
+    positions = [i for i, token in enumerate(tokens.tokens) if not token.special]
+    rows = tokens.layers[max(tokens.layers)][positions]
+    return [tokens.tokens[i] for i in positions], rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def by_hand(index: search.Index, encoder: Encoder, hit: search.Hit) -> float:
     """The weighted mean of best cosines, worked out from the texts alone."""
     everything = index.query("a", k=100, mode="dense")
-    texts = [read_of(h).lower() for h in everything]
+    texts = [text_of(h).lower() for h in everything]
     tokens, query = rows_of(encoder, QUERY)
     _, passage = rows_of(encoder, hit.visible_text, hit.context)
     weights = []
@@ -86,9 +86,13 @@ def test_addends_sum_to_the_score_with_any_share_of_late_interaction(
         assert abs(why.residual) < 1e-6
 
 
-@pytest.mark.parametrize(("mode", "stored"), [("hybrid", True), ("dense", False), ("lexical", False)])
-def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: bool) -> None:
-    index = search.Index.build(notes, model=str(tiny_model), token_vectors=stored)
+@pytest.mark.parametrize(
+    ("mode", "token_vectors"), [("hybrid", True), ("dense", False), ("lexical", False)]
+)
+def test_addends_of_a_reranked_hit_sum_to_its_score(
+    notes: Path, tiny_model: Path, mode: str, token_vectors: bool
+) -> None:
+    index = search.Index.build(notes, model=str(tiny_model), token_vectors=token_vectors)
     hits = index.query(QUERY, k=100, mode=mode, rerank="late")
     for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
         assert abs(why.residual) < 1e-6
@@ -101,12 +105,12 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         assert not why.late[[token.special for token in why.query_tokens]].any()
         assert why.passage_contributions.sum() == pytest.approx(hit.score, abs=1e-6)
         assert sum(hit.addends.values()) == pytest.approx(hit.score, abs=1e-9)
-    found = index.contrast(QUERY, hits[0], hits[-1])
-    assert found.gap == hits[0].score - hits[-1].score
-    assert abs(found.residual) < 1e-6
+    contrast = index.contrast(QUERY, hits[0], hits[-1])
+    assert contrast.gap == hits[0].score - hits[-1].score
+    assert abs(contrast.residual) < 1e-6
 
 
-def test_stored_vectors_give_nearly_the_same(
+def test_stored_token_vectors_give_nearly_the_same_scores(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = {
@@ -118,11 +122,11 @@ def test_stored_vectors_give_nearly_the_same(
     calls: list[int] = []
     tokens = Encoder.tokens
 
-    def counted(self: Encoder, texts: list[str], **options: Any) -> Any:
+    def count_calls(self: Encoder, texts: list[str], **options: Any) -> Any:
         calls.append(len(texts))
         return tokens(self, texts, **options)
 
-    monkeypatch.setattr(Encoder, "tokens", counted)
+    monkeypatch.setattr(Encoder, "tokens", count_calls)
     hits = index.query(QUERY, rerank="late")
     assert calls == [1]  # the query alone
     for hit in hits:
@@ -152,7 +156,7 @@ def test_token_vectors_follow_the_index(notes: Path, tiny_model: Path) -> None:
     assert count(index) == (0, 4)
 
 
-def test_the_pool_and_the_limits_of_documents(notes: Path, tiny_model: Path) -> None:
+def test_a_rerank_keeps_to_the_pool_and_the_limits_of_documents(notes: Path, tiny_model: Path) -> None:
     (notes / "long.md").write_text(
         "".join(f"# Part {i}\n\nTurn the key {i}{LONG}.\n\n" for i in range(60)), encoding="utf-8"
     )
@@ -167,9 +171,9 @@ def test_the_pool_and_the_limits_of_documents(notes: Path, tiny_model: Path) -> 
     assert len(set(documents)) == 4
     only = index.query(QUERY, k=3, rerank="late", where="path:long.md")
     assert {hit.document for hit in only} == {"long.md"}
-    one = searcher_of(index).hit(QUERY, hits[0].passage_id, rerank="late")
-    assert (one.rank, one.rank_before) == (0, None)
-    assert one.score == pytest.approx(hits[0].score, abs=1e-6)
+    single = searcher_of(index).hit(QUERY, hits[0].passage_id, rerank="late")
+    assert (single.rank, single.rank_before) == (0, None)
+    assert single.score == pytest.approx(hits[0].score, abs=1e-6)
 
 
 @pytest.fixture(scope="session")
@@ -195,12 +199,12 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_cross_encoder(index: search.Index, cross_encoder: Path) -> None:
+def test_a_cross_encoder_scores_the_hits(index: search.Index, cross_encoder: Path) -> None:
     from sentence_transformers import CrossEncoder
 
     hits = index.query(QUERY, rerank=str(cross_encoder))
     model = CrossEncoder(str(cross_encoder), local_files_only=True)
-    pairs = [(QUERY, read_of(hit)) for hit in hits]
+    pairs = [(QUERY, text_of(hit)) for hit in hits]
     expected = 1 / (1 + np.exp(-model.predict(pairs, activation_fn=__import__("torch").nn.Identity())))
     assert [hit.score for hit in hits] == pytest.approx(expected.tolist(), abs=1e-6)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -211,7 +215,9 @@ def test_a_cross_encoder(index: search.Index, cross_encoder: Path) -> None:
         assert (why.weight, why.residual) == (0.0, 0.0)
 
 
-def test_rerankers_that_cannot_be_used(index: search.Index, tiny_model: Path, tmp_path: Path) -> None:
+def test_rerankers_that_cannot_be_used_are_refused(
+    index: search.Index, tiny_model: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ModelError, match="no model 'no/such-model'"):
         search.Index.open(index.path, offline=True).query(QUERY, rerank="no/such-model")
     (tmp_path / "empty").mkdir()

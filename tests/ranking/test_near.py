@@ -17,7 +17,7 @@ from tests.conftest import Run
 from tests.serving.test_mcp import caller
 
 ROWS, QUERY = 1500, "open the door"
-EVERY: dict[str, Any] = {"k": 3000, "per_document": 0, "all_copies": True}
+ALL_HITS: dict[str, Any] = {"k": 3000, "per_document": 0, "all_copies": True}
 FAQ = "title,text\n" + "".join(
     f"{title},write to number {n}\n"
     for n, title in enumerate(("when", "where", "who has the key", "which house", "call", "help"))
@@ -51,18 +51,18 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index:
     return Index.build(folder, model=str(tiny_model), index=str(folder.with_name("mixed-index")))
 
 
-def unfolded(every: list[Hit]) -> list[Hit]:
+def unfolded(hits: list[Hit]) -> list[Hit]:
     """The ranking without all rows of doors.csv but the first."""
-    rows = [hit.passage_id for hit in every if hit.path.endswith("doors.csv")]
-    twins = [hit.passage_id for hit in every if hit.metadata.get("date") == "2025-02-03"]
-    return [hit for hit in every if hit.passage_id not in rows[1:] + twins[1:]]
+    rows = [hit.passage_id for hit in hits if hit.path.endswith("doors.csv")]
+    twins = [hit.passage_id for hit in hits if hit.metadata.get("date") == "2025-02-03"]
+    return [hit for hit in hits if hit.passage_id not in rows[1:] + twins[1:]]
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"where": "path:*.csv"}])
 def test_the_list_is_the_ranking_without_near_copies(mixed: Index, options: dict[str, Any]) -> None:
-    every = mixed.query(QUERY, **EVERY, **options)
-    assert sum(hit.path.endswith("doors.csv") for hit in every) == ROWS
-    expected = [(hit.passage_id, hit.score) for hit in unfolded(every)]
+    ranking = mixed.query(QUERY, **ALL_HITS, **options)
+    assert sum(hit.path.endswith("doors.csv") for hit in ranking) == ROWS
+    expected = [(hit.passage_id, hit.score) for hit in unfolded(ranking)]
     for k, offset in ((1, 0), (3, 0), (4, 2), (10, 5), (3000, 0)):
         hits = mixed.query(QUERY, k=k, offset=offset, per_document=0, **options)
         assert [(hit.passage_id, hit.score) for hit in hits] == expected[offset : offset + k]
@@ -80,28 +80,28 @@ def test_names_titles_letters_and_other_messages_are_all_listed(mixed: Index) ->
     assert mail == {"2025-02-03": 1, "2025-02-04": 0}
 
 
-def test_why_not_names_the_hit(mixed: Index) -> None:
-    every = [hit for hit in mixed.query(QUERY, **EVERY) if hit.path.endswith("doors.csv")]
-    answer = mixed.why_not(QUERY, every[7].passage_id)
-    assert (answer.cause, answer.detail) == ("copy", every[0].document)
+def test_why_not_of_a_near_copy_names_its_hit(mixed: Index) -> None:
+    rows = [hit for hit in mixed.query(QUERY, **ALL_HITS) if hit.path.endswith("doors.csv")]
+    answer = mixed.why_not(QUERY, rows[7].passage_id)
+    assert (answer.cause, answer.detail) == ("copy", rows[0].document)
 
 
 def test_the_command_the_server_and_agents_say_the_same(mixed: Index, run: Run) -> None:
-    asked = "query", QUERY, "-i", mixed.path
-    assert run(*asked)[1].count("and 1,499 more like this") == 1
-    both = json.loads(run(*asked, "--json", "-k", 8)[1])
-    second = json.loads(run(*asked, "--json", "-k", 4, "--offset", 4)[1])
-    ids = [hit["passage_id"] for hit in both]
+    command = "query", QUERY, "-i", mixed.path
+    assert run(*command)[1].count("and 1,499 more like this") == 1
+    hits = json.loads(run(*command, "--json", "-k", 8)[1])
+    second = json.loads(run(*command, "--json", "-k", 4, "--offset", 4)[1])
+    ids = [hit["passage_id"] for hit in hits]
     assert [hit["passage_id"] for hit in second] == ids[4:]
-    assert [hit["copies"] for hit in both if hit["document"].startswith("doors.csv")] == [1499]
-    every = json.loads(run(*asked, "--json", "-k", 50, "--all-copies")[1])
-    assert sum(hit["document"].startswith("doors.csv") for hit in every) > 40
+    assert [hit["copies"] for hit in hits if hit["document"].startswith("doors.csv")] == [1499]
+    all_hits = json.loads(run(*command, "--json", "-k", 50, "--all-copies")[1])
+    assert sum(hit["document"].startswith("doors.csv") for hit in all_hits) > 40
     with TestClient(create_app(mixed), "http://localhost") as client:
         answer = client.get("/api/v1/search", params={"q": QUERY, "k": 8}).json()
         assert [hit["passage_id"] for hit in answer["hits"]] == ids
         assert "and 1,499 more like this" in client.get("/", params={"q": QUERY}).text
-        found = caller(client)("search", query=QUERY)["results"]
-        assert [hit["copies"] for hit in found if hit.get("copies")] == [1499]
+        results = caller(client)("search", query=QUERY)["results"]
+        assert [hit["copies"] for hit in results if hit.get("copies")] == [1499]
 
 
 @pytest.mark.parametrize(("rows", "places"), [(4, 4), (5, 1), (6, 1)])

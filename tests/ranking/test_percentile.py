@@ -1,4 +1,4 @@
-"""How high a score is among those of random pairs, and passages that are near everything."""
+"""Percentile of a score among those of random pairs, and passages that are near everything."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from search.store.bm25 import discriminative, scale, weight
 from search.store.sqlite import Store
 from tests.store.crowd import crowd
 
-ASKED = "find the key to the door"
+QUERY = "find the key to the door"
 
 
 def row(index: Path) -> tuple[Any, ...]:
     with closing(sqlite3.connect(index / "index.db")) as connection:
-        found = connection.execute("SELECT passages, queries, pairs FROM baseline").fetchall()
-    assert len(found) == 1
-    return tuple(found[0])
+        rows = connection.execute("SELECT passages, queries, pairs FROM baseline").fetchall()
+    assert len(rows) == 1
+    return tuple(rows[0])
 
 
 def execute(index: Path, statement: str, *values: Any) -> None:
@@ -38,19 +38,19 @@ def bare(hits: Sequence[Hit]) -> list[Hit]:
     return [replace(hit, percentile=None, random_pairs=0) for hit in hits]
 
 
-class Recorded(list[str]):
+class QueryLog(list[str]):
     """The texts that were encoded as queries."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         super().__init__()
         encode = Encoder.encode
 
-        def listening(encoder: Encoder, texts: Sequence[str], **options: Any) -> Any:
+        def record(encoder: Encoder, texts: Sequence[str], **options: Any) -> Any:
             if options.get("role") == "query":
                 self.extend(texts)
             return encode(encoder, texts, **options)
 
-        patch.setattr(Encoder, "encode", listening)
+        patch.setattr(Encoder, "encode", record)
 
 
 @pytest.mark.parametrize(
@@ -63,24 +63,25 @@ def test_a_percentile_is_the_share_of_random_pairs_that_score_less(
     passages, queries, pairs = row(index.path)
     sample = np.frombuffer(pairs, dtype="<f4").reshape(-1, 2).astype(float)
     assert (passages, queries, sample.shape) == (60, 60, (600, 2))
-    hits = index.query(ASKED, k=60, mode=mode, weight=weight)
+    hits = index.query(QUERY, k=60, mode=mode, weight=weight)
     for hit in hits:
         scores = hit.weight * sample[:, 0] + (1 - hit.weight) * sample[:, 1]
         assert hit.percentile == pytest.approx(100 * np.mean(scores < hit.score), abs=1e-9)
         assert hit.random_pairs == 600
-    found = [hit.percentile for hit in hits]
-    assert len(set(found)) > 10
+    percentiles = [hit.percentile for hit in hits]
+    assert len(set(percentiles)) > 10
     assert (
-        searcher_of(index).hit(ASKED, hits[3].passage_id, mode=mode, weight=weight).percentile == found[3]
+        searcher_of(index).hit(QUERY, hits[3].passage_id, mode=mode, weight=weight).percentile
+        == percentiles[3]
     )
 
 
-def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
+def test_random_pairs_are_of_a_sentence_and_a_passage_of_another_document(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Recorded(monkeypatch)
+    queries = QueryLog(monkeypatch)
     index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    texts = list(asked)
+    texts = list(queries)
     pairs = np.frombuffer(row(index.path)[2], dtype="<f4").reshape(len(texts), 10, 2)
     sources = set()
     for text, of_query in zip(texts, pairs, strict=True):
@@ -88,14 +89,14 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
         everything = index.query(text, k=60, weight=0.5)
         own = [hit.passage_id for hit in everything if text in " ".join(hit.text.split())]
         assert own
-        others = [hit for hit in everything if hit.passage_id != own[0]]
+        rest = [hit for hit in everything if hit.passage_id != own[0]]
         with Store(index.path).reading() as snapshot:
             typed = snapshot.terms(text)
             terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
             of_all, counts = snapshot.keyword_scores(terms).scale, snapshot.counts(terms)
-        best = max(hit.lexical or 0.0 for hit in others) * of_all
+        best = max(hit.lexical or 0.0 for hit in rest) * of_all
         whole = scale(best, [weight(count, 60) for count in counts])
-        parts = np.array([(hit.cosine, (hit.lexical or 0.0) * of_all / whole) for hit in others])
+        parts = np.array([(hit.cosine, (hit.lexical or 0.0) * of_all / whole) for hit in rest])
         away = np.abs(parts[None] - of_query[:, None]).max(axis=2)
         assert away.min(axis=1).max() < 1e-5  # each pair is with one of the others
         assert len(set(away.argmin(axis=1).tolist())) == 10  # and each with another one
@@ -111,7 +112,7 @@ def test_the_same_passages_give_the_same_sample(tmp_path: Path, tiny_model: Path
     assert again == first  # though the passages have other ids
 
 
-def test_a_sample_is_taken_anew_when_the_index_has_doubled_or_halved(
+def test_a_sample_is_drawn_again_when_the_index_has_doubled_or_halved(
     tmp_path: Path, tiny_model: Path
 ) -> None:
     folder = crowd(tmp_path / "notes")
@@ -132,26 +133,26 @@ def test_an_index_without_a_sample_gets_one_in_the_next_run(tmp_path: Path, tiny
     folder = crowd(tmp_path / "notes")
     index = Index.build(folder, model=str(tiny_model))
     before = row(index.path)
-    with_sample = index.query(ASKED)
+    with_sample = index.query(QUERY)
     execute(index.path, "DELETE FROM baseline")
     index = Index.open(index.path)
-    assert index.query(ASKED) == bare(with_sample)
+    assert index.query(QUERY) == bare(with_sample)
     assert index.notes == ()
     assert index.check().ok
     Index.build(folder)
     assert row(index.path) == before
-    assert index.query(ASKED) == with_sample
+    assert index.query(QUERY) == with_sample
 
 
 def test_too_few_passages_give_no_percentile(notes: Path, tmp_path: Path, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
     assert row(index.path) == (5, 0, b"")
-    assert {(hit.percentile, hit.random_pairs) for hit in index.query(ASKED)} == {(None, 0)}
+    assert {(hit.percentile, hit.random_pairs) for hit in index.query(QUERY)} == {(None, 0)}
     fewest = 50
     folder = crowd(tmp_path / "crowd", fewest - 1)
-    assert Index.build(folder, model=str(tiny_model)).query(ASKED)[0].percentile is None
+    assert Index.build(folder, model=str(tiny_model)).query(QUERY)[0].percentile is None
     crowd(folder, 1, first=fewest - 1)
-    assert Index.build(folder).query(ASKED)[0].random_pairs == 500
+    assert Index.build(folder).query(QUERY)[0].random_pairs == 500
 
 
 def test_passages_of_one_document_are_no_random_pairs(tmp_path: Path, tiny_model: Path) -> None:
@@ -164,4 +165,4 @@ def test_passages_of_one_document_are_no_random_pairs(tmp_path: Path, tiny_model
     (folder / "book.md").write_text("".join(parts), encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model))
     assert index.status().passages >= 60
-    assert index.query(ASKED)[0].percentile is None
+    assert index.query(QUERY)[0].percentile is None

@@ -1,4 +1,4 @@
-"""Queries of several parts, what is similar, and what stands around a hit."""
+"""Queries of several parts, similar passages, and the lines around a hit."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def index(notes: Path, tiny_model: Path) -> Index:
     return Index.build(notes, model=str(tiny_model))
 
 
-def stored(index: Index, *passages: int) -> np.ndarray:
+def vectors_of(index: Index, *passages: int) -> np.ndarray:
     with searcher_of(index).store.reading() as snapshot:
         return snapshot.embeddings(passages).astype(np.float64)
 
@@ -36,7 +36,7 @@ def normalised(vector: np.ndarray) -> np.ndarray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def test_words_are_those_of_the_texts_that_are_wanted(index: Index) -> None:
+def test_keywords_come_from_texts_of_positive_weight(index: Index) -> None:
     question = Question.of(("water", 0.1), ("sound", -1), ("door", 0.5))
     hits = index.query(question, mode="lexical")
     expected = index.query("water\ndoor", mode="lexical")
@@ -48,7 +48,7 @@ def test_words_are_those_of_the_texts_that_are_wanted(index: Index) -> None:
     assert not any(term.kind == "like" for term in why.terms)
 
 
-def test_pairs_are_a_question_and_one_text_is_itself(index: Index) -> None:
+def test_pairs_are_a_question_and_the_weight_of_a_single_text_does_not_matter(index: Index) -> None:
     pairs = index.query([("find the key", 1.0), ("door", 0.5)])
     assert pairs == index.query(Question.of("find the key", ("door", 0.5)))
     assert index.query([("find the key", 3.0)]) == index.query("find the key")
@@ -57,7 +57,7 @@ def test_pairs_are_a_question_and_one_text_is_itself(index: Index) -> None:
     assert sum(word.gap for word in contrast.words) == pytest.approx(a.score - b.score, abs=1e-5)
 
 
-def test_questions_that_cannot_be_asked(index: Index) -> None:
+def test_invalid_questions_are_refused(index: Index) -> None:
     with pytest.raises(InputError, match="one text of the query is empty"):
         Question.of("find", " ")
     with pytest.raises(InputError, match="no text of the query has a positive weight"):
@@ -77,47 +77,47 @@ def test_questions_that_cannot_be_asked(index: Index) -> None:
 
 
 def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> None:
-    mine = passages_of(index, "long.md")
-    assert len(mine) > 2
-    mean = normalised(stored(index, *mine).mean(axis=0))
+    ids = passages_of(index, "long.md")
+    assert len(ids) > 2
+    mean = normalised(vectors_of(index, *ids).mean(axis=0))
     hits = index.similar("long.md")
-    assert not {hit.passage_id for hit in hits} & set(mine)
+    assert not {hit.passage_id for hit in hits} & set(ids)
     for hit in hits:
-        assert hit.score == pytest.approx(float(stored(index, hit.passage_id)[0] @ mean), abs=1e-6)
+        assert hit.score == pytest.approx(float(vectors_of(index, hit.passage_id)[0] @ mean), abs=1e-6)
         why = index.explain_similar("long.md", hit)
         assert abs(why.residual) < 1e-5
-        assert len(why.terms) == len(mine) - 1
+        assert len(why.terms) == len(ids) - 1
         assert {term.kind for term in why.terms} == {"like"}
         assert index.explain_similar("long.md", hit.passage_id).score == pytest.approx(
             hit.score, abs=1e-6
         )
 
 
-def test_lines_around(index: Index, notes: Path) -> None:
-    mine = passages_of(index, "long.md")
+def test_surroundings_are_the_lines_around_a_hit(index: Index, notes: Path) -> None:
+    ids = passages_of(index, "long.md")
     hits = {hit.passage_id: hit for hit in index.query("the", k=100)}
     lines = (notes / "long.md").read_text(encoding="utf-8").split("\n")
-    for id_ in mine:
+    for id_ in ids:
         hit = hits[id_]
-        found = surroundings(hit, 3)
+        context = surroundings(hit, 3)
         first, last = hit.line_start, hit.line_end
-        assert found.lines_before == tuple((n, lines[n - 1]) for n in range(max(1, first - 3), first))
-        assert found.lines_after == tuple(
+        assert context.lines_before == tuple((n, lines[n - 1]) for n in range(max(1, first - 3), first))
+        assert context.lines_after == tuple(
             (n, lines[n - 1]) for n in range(last + 1, min(len(lines), last + 3) + 1)
         )
-        assert found.note == ""
+        assert context.note == ""
     (notes / "long.md").write_text("changed", encoding="utf-8")
-    changed = surroundings(hits[mine[0]], 3)
-    assert (changed.lines_before, changed.lines_after) == ((), ())
-    assert changed.note == "long.md has changed since it was indexed, so its lines are not shown"
+    after_edit = surroundings(hits[ids[0]], 3)
+    assert (after_edit.lines_before, after_edit.lines_after) == ((), ())
+    assert after_edit.note == "long.md has changed since it was indexed, so its lines are not shown"
     (notes / "long.md").unlink()
-    assert "long.md is gone" in surroundings(hits[mine[0]], 1).note
+    assert "long.md is gone" in surroundings(hits[ids[0]], 1).note
     with pytest.raises(InputError, match="the number of lines is -1"):
-        surroundings(hits[mine[0]], -1)
+        surroundings(hits[ids[0]], -1)
 
 
-def test_records_of_a_table_have_lines_too(index: Index) -> None:
+def test_records_of_a_table_have_surroundings(index: Index) -> None:
     hit = next(hit for hit in index.query("sound", k=100) if hit.document == "table.csv#2")
-    found = surroundings(hit, 1)
-    assert found.lines_before == ((2, "first,the first side of the door"),)
-    assert found.note == ""
+    context = surroundings(hit, 1)
+    assert context.lines_before == ((2, "first,the first side of the door"),)
+    assert context.note == ""

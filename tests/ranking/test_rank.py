@@ -24,7 +24,7 @@ def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Pa
     ("text", "k", "message"),
     [("", 1, "query is empty"), (" \n", 1, "query is empty"), ("a", 0, "k is 0")],
 )
-def test_questions_that_cannot_be_asked(
+def test_invalid_queries_are_refused(
     notes: Path, tiny_model: Path, text: str, k: int, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -43,12 +43,12 @@ def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:
     Index.build(notes, model=str(tiny_model))
     index = Index.open(notes)
     expected = index.query("find the key", k=5)
-    found, errors = [], []
+    answers, errors = [], []
 
     def ask() -> None:
         try:
             for _ in range(5):
-                found.append(index.query("find the key", k=5))
+                answers.append(index.query("find the key", k=5))
         except Exception as error:
             errors.append(error)
 
@@ -58,8 +58,8 @@ def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    assert len(found) == 20
-    for hits in found:
+    assert len(answers) == 20
+    for hits in answers:
         assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in expected]
         np.testing.assert_allclose(
             [hit.score for hit in hits], [hit.score for hit in expected], atol=1e-6
@@ -75,7 +75,7 @@ def test_an_open_index_sees_updates(notes: Path, tiny_model: Path) -> None:
     assert {hit.document for hit in index.query("water", k=100)} == before | {"new.txt"}
 
 
-def test_what_is_shown_of_objects_is_short(notes: Path, tiny_model: Path) -> None:
+def test_representations_of_objects_are_short(notes: Path, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model), index="mine")
     hit = index.query("find the key")[0]
     assert re.fullmatch(rf"<Hit 1: \d\.\d{{3}} '{hit.document}' \d+-\d+ p{hit.passage_id}>", repr(hit))

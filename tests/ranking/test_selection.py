@@ -1,4 +1,4 @@
-"""Which part of a ranking comes back, against brute force over the whole of it."""
+"""The part of a ranking that comes back, against brute force over the whole of it."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_a_rank_means_the_same_passage_on_every_page(
         ({"per_document": -2}, "per_document is -2"),
     ],
 )
-def test_selections_that_make_no_sense(crowded: Index, options: dict[str, float], message: str) -> None:
+def test_invalid_selections_are_refused(crowded: Index, options: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         crowded.query(TEXT, **options)  # type: ignore[arg-type]
 
@@ -78,5 +78,5 @@ def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_m
     index = Index.build(tmp_path, model=str(tiny_model))
     assert index.status().passages == 89
     for k in (5, 25, 40):
-        found = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
-        assert len({hit.document for hit in found}) == len(found) == k
+        hits = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
+        assert len({hit.document for hit in hits}) == len(hits) == k

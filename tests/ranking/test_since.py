@@ -1,4 +1,4 @@
-"""Filters by when files changed, how large they are, what they are called; tags within texts."""
+"""Filters by time of change, size and name of files; tags within texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def aged(tmp_path: Path, tiny_model: Path) -> Index:
     return Index.build(folder, model=str(tiny_model))
 
 
-def found(index: Index, **options: str) -> set[str]:
+def documents_of(index: Index, **options: str) -> set[str]:
     return {hit.document for hit in index.query("key", k=20, **options)}
 
 
@@ -55,8 +55,10 @@ def found(index: Index, **options: str) -> set[str]:
         ({"where": "name:*.md and not name:n*"}, {"oldest.md"}),
     ],
 )
-def test_what_passes(aged: Index, options: dict[str, str], expected: set[str]) -> None:
-    assert found(aged, **options) == expected
+def test_filters_pass_the_matching_files(
+    aged: Index, options: dict[str, str], expected: set[str]
+) -> None:
+    assert documents_of(aged, **options) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,8 @@ def test_an_age_ends_after_its_hours(tmp_path: Path, tiny_model: Path, age: str,
         (folder / name).write_text(f"a key of the {name}", encoding="utf-8")
         os.utime(folder / name, (time.time() - hours_ago * 3600,) * 2)
     index = Index.build(folder, model=str(tiny_model))
-    assert found(index, since=age) == {"younger.md"}
-    assert found(index, where=f"mtime<{age.replace(' ', '')}") == {"older.md"}
+    assert documents_of(index, since=age) == {"younger.md"}
+    assert documents_of(index, where=f"mtime<{age.replace(' ', '')}") == {"older.md"}
 
 
 def test_a_file_of_unknown_size_passes_no_comparison_of_sizes(
@@ -92,26 +94,26 @@ def test_a_file_of_unknown_size_passes_no_comparison_of_sizes(
     """The size of a file whose latest state could not be read is unknown."""
     folder = Path(aged.status().folder)
     (folder / "now.md").write_text("a key that is longer now", encoding="utf-8")
-    opened = os.open
+    real_open = os.open
 
-    def denied(path: str, *arguments: int, **options: int) -> int:
+    def deny(path: str, *arguments: int, **options: int) -> int:
         if os.fspath(path).endswith("now.md"):
             raise PermissionError(13, "Permission denied", path)
-        return opened(path, *arguments, **options)
+        return real_open(path, *arguments, **options)
 
-    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(os, "open", deny)
     aged.update()
-    assert "now.md" in found(aged)
-    assert found(aged, where="size<=40") == {"old.txt", "oldest.md"}
-    assert found(aged, where="size>=0") == {"deep/new.md", "old.txt", "oldest.md"}
-    assert found(aged, where="not size>=0") == {"now.md"}
-    assert found(aged, where="not has size") == {"now.md"}
+    assert "now.md" in documents_of(aged)
+    assert documents_of(aged, where="size<=40") == {"old.txt", "oldest.md"}
+    assert documents_of(aged, where="size>=0") == {"deep/new.md", "old.txt", "oldest.md"}
+    assert documents_of(aged, where="not size>=0") == {"now.md"}
+    assert documents_of(aged, where="not has size") == {"now.md"}
 
 
-def test_a_date_is_of_this_machine(aged: Index) -> None:
+def test_dates_are_in_the_time_zone_of_this_machine(aged: Index) -> None:
     three = datetime.now() - timedelta(3)
-    assert found(aged, where=f"mtime={three:%Y-%m-%d}") == {"deep/new.md"}
-    assert found(aged, since=f"{three:%Y-%m-%d}") == {"now.md", "deep/new.md"}
+    assert documents_of(aged, where=f"mtime={three:%Y-%m-%d}") == {"deep/new.md"}
+    assert documents_of(aged, since=f"{three:%Y-%m-%d}") == {"now.md", "deep/new.md"}
     assert {hit.document for hit in aged.similar("old.txt", since="7d")} == {"now.md", "deep/new.md"}
 
 
@@ -122,15 +124,15 @@ def test_a_time_with_a_zone_is_that_moment(aged: Index, monkeypatch: pytest.Monk
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
-        assert found(aged, where=f"mtime>={before} and mtime<{after}") == {"deep/new.md"}
-        assert found(aged, since=after) == {"now.md"}
+        assert documents_of(aged, where=f"mtime>={before} and mtime<{after}") == {"deep/new.md"}
+        assert documents_of(aged, since=after) == {"now.md"}
     finally:
         monkeypatch.undo()
         time.tzset()
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "message"),
     [
         (
             "mtime>soon",
@@ -141,14 +143,14 @@ def test_a_time_with_a_zone_is_that_moment(aged: Index, monkeypatch: pytest.Monk
         ("name:docs/*", "a file name contains no '/'; use path: for folders"),
     ],
 )
-def test_what_cannot_be(aged: Index, where: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_dates_sizes_and_names_are_refused(aged: Index, where: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         aged.query("key", where=where)
     with pytest.raises(InputError, match="'soon' is not a date"):
         aged.query("key", since="soon")
 
 
-def test_the_command(aged: Index, run: Run) -> None:
+def test_the_command_takes_since(aged: Index, run: Run) -> None:
     assert run("query", "key", "--since", "2d", "-f", "paths")[1].strip().endswith("now.md")
     assert "seewhy explain key p1" in run("query", "key", "--since", "7d")[2]
     assert "rank 2" in run("explain", "key", "2", "--since", "7d")[1]
@@ -176,7 +178,7 @@ Words #rotation, #deep/er and #2024-plan. Not: a#b, #1, [x](#anchor), `#code`, \
 """
 
 
-def test_tags_of_a_text_stand_beside_those_of_its_header(tmp_path: Path, tiny_model: Path) -> None:
+def test_tags_of_a_text_are_added_to_those_of_its_header(tmp_path: Path, tiny_model: Path) -> None:
     (tmp_path / "tagged").mkdir()
     (tmp_path / "tagged" / "a.md").write_text(TAGGED, encoding="utf-8")
     (tmp_path / "tagged" / "b.md").write_text("no tag but #one", encoding="utf-8")
@@ -188,5 +190,5 @@ def test_tags_of_a_text_stand_beside_those_of_its_header(tmp_path: Path, tiny_mo
         "b.md": ["one"],
         "c.md": ["one", "two", "three"],
     }
-    assert found(index, where="tags=one") == {"b.md", "c.md"}
-    assert found(index, where="tags:deep*") == {"a.md"}
+    assert documents_of(index, where="tags=one") == {"b.md", "c.md"}
+    assert documents_of(index, where="tags:deep*") == {"a.md"}

@@ -29,19 +29,19 @@ TEXTS = {
 
 @pytest.fixture
 def index(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    return calibrated(tmp_path / "notes", TEXTS, tiny_model, monkeypatch)
+    return calibrated_index(tmp_path / "notes", TEXTS, tiny_model, monkeypatch)
 
 
-def calibrated(
+def calibrated_index(
     folder: Path, texts: dict[str, str], model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Index:
     """An index whose model is taken for the default one; foreign questions were not asked when it was made."""
     folder.mkdir()
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    built = Index.build(folder, model=str(model), pooling="mean")
-    monkeypatch.setattr("search.ranking.verdict.DEFAULT_WEIGHTS", built.fingerprint.weights)
-    return built
+    index = Index.build(folder, model=str(model), pooling="mean")
+    monkeypatch.setattr("search.ranking.verdict.DEFAULT_WEIGHTS", index.fingerprint.weights)
+    return index
 
 
 def idf(passages: int, count: int) -> float:
@@ -56,7 +56,7 @@ def odds(probability: float) -> float:
     return math.log(probability / (1 - probability))
 
 
-def test_it_is_a_logistic_of_excess_coverage_and_lead(index: Index) -> None:
+def test_a_verdict_is_a_logistic_of_excess_coverage_and_lead(index: Index) -> None:
     hits = index.query("key cold xylophone", k=10)
     passages, verdict = index.status().passages, hits[0].verdict
     assert passages == 11
@@ -75,7 +75,7 @@ def test_words_in_more_than_half_of_the_passages_do_not_count(index: Index) -> N
     assert hit.verdict and hit.verdict.coverage == pytest.approx(1)
 
 
-def test_words_of_different_passages_are_not_added(index: Index) -> None:
+def test_words_of_different_passages_are_not_added_to_the_coverage(index: Index) -> None:
     (hit, *_) = index.query("door cold")
     assert hit.verdict and hit.verdict.coverage == pytest.approx(0.5)
 
@@ -88,9 +88,9 @@ def test_coverage_is_the_highest_of_the_first_three_hits(
         f"{number}.md": f"{' '.join(choose.sample(words, 2))} {'long ' * choose.randint(0, 6)}here."
         for number in range(16)
     }
-    index = calibrated(tmp_path / "others", texts, tiny_model, monkeypatch)
+    index = calibrated_index(tmp_path / "others", texts, tiny_model, monkeypatch)
     counts = {word: sum(word in text.split() for text in texts.values()) for word in words}
-    most = set()  # the rank of the hit with the highest coverage
+    ranks = set()  # the rank of the hit with the highest coverage
     for _ in range(150):
         query = choose.sample(words, 4)
         hits = index.query(" ".join(query))
@@ -100,15 +100,15 @@ def test_coverage_is_the_highest_of_the_first_three_hits(
             for hit in hits
         ]
         assert hits[0].verdict and hits[0].verdict.coverage == pytest.approx(max(shares[:3]))
-        most.add(shares.index(max(shares)) + 1)
-    assert {1, 3, 4} <= most
+        ranks.add(shares.index(max(shares)) + 1)
+    assert {1, 3, 4} <= ranks
 
 
-def test_there_is_none_below_ten_passages(
+def test_there_is_no_verdict_below_ten_passages(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = dict(list(TEXTS.items())[:9])
-    index = calibrated(tmp_path / "few", few, tiny_model, monkeypatch)
+    texts = dict(list(TEXTS.items())[:9])
+    index = calibrated_index(tmp_path / "few", texts, tiny_model, monkeypatch)
     assert index.status().passages == 9
     assert index.query("key")[0].verdict is None
 
@@ -121,16 +121,16 @@ def test_excess_is_over_the_median_of_the_highest_cosines_of_foreign_questions(
     questions = ["who found the river", "cold water", "a bird and a stone"]
     (tmp_path / "foreign.txt").write_text("\n".join(questions), encoding="utf-8")
     index.update()
-    measured = foreign(index)["cosine"]
+    median_cosine = foreign(index)["cosine"]
     cosines = [index.query(question, mode="dense")[0].cosine for question in questions]
-    assert measured == pytest.approx(median(filter(None, cosines)), abs=1e-4)
+    assert median_cosine == pytest.approx(median(filter(None, cosines)), abs=1e-4)
     monkeypatch.setattr("search.ranking.verdict.MOST_EXCESS", 2.0)
     (hit, *_) = index.query("cold")
     monkeypatch.setattr("search.ranking.verdict.EXCESS", 0)
-    (other, *_) = index.query("cold")
-    assert hit.verdict and other.verdict and hit.cosine and measured
-    moved = odds(hit.verdict.probability) - odds(other.verdict.probability)
-    assert moved == pytest.approx(11.95 * (hit.cosine - measured))
+    (plain, *_) = index.query("cold")
+    assert hit.verdict and plain.verdict and hit.cosine and median_cosine
+    difference = odds(hit.verdict.probability) - odds(plain.verdict.probability)
+    assert difference == pytest.approx(11.95 * (hit.cosine - median_cosine))
 
 
 def test_foreign_questions_are_asked_again_when_the_size_has_changed(
@@ -148,14 +148,14 @@ def test_foreign_questions_are_asked_again_when_the_size_has_changed(
 def test_of_several_indexes_the_most_probable_answer_counts(
     index: Index, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = {name: text.replace("key", "hat") for name, text in TEXTS.items()}
-    other = calibrated(tmp_path / "others", others, tiny_model, monkeypatch)
-    verdicts = [each.query("key cold")[0].verdict for each in (index, other)]
+    other_texts = {name: text.replace("key", "hat") for name, text in TEXTS.items()}
+    other_index = calibrated_index(tmp_path / "others", other_texts, tiny_model, monkeypatch)
+    verdicts = [part.query("key cold")[0].verdict for part in (index, other_index)]
     best = max(filter(None, verdicts), key=lambda verdict: verdict.probability)
-    assert Indexes([other, index]).query("key cold")[0].verdict == best
+    assert Indexes([other_index, index]).query("key cold")[0].verdict == best
 
 
-def test_the_line_praises_no_hit_that_answers_nothing(
+def test_the_line_gives_a_percentile_only_where_an_answer_is_likely(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for constant, line in ((9, "Likely answered (100 %) · closer than 50 % of random pairs"),
@@ -165,13 +165,13 @@ def test_the_line_praises_no_hit_that_answers_nothing(
         assert verdict_line(replace(index.query("key")[0], percentile=50)) == line
 
 
-def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
+def test_a_verdict_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
     whole = index.query("key cold xylophone")[0].verdict
     for options in ({"k": 1}, {"offset": 2}, {"per_document": 1}, {"group": True}, {"weight": 0.75}):
         assert index.query("key cold xylophone", **options)[0].verdict == whole
 
 
-def test_a_filter_leaves_what_passes_it(index: Index) -> None:
+def test_a_verdict_is_of_the_passages_that_pass_a_filter(index: Index) -> None:
     (hit, *_) = index.query("key", where="not path:key.md")
     assert hit.verdict and hit.verdict.coverage == 0
     assert index.query("key", where="path:water.md")[0].verdict is None
@@ -181,17 +181,17 @@ def test_a_filter_leaves_what_passes_it(index: Index) -> None:
     "options",
     [{"mode": "dense"}, {"mode": "lexical"}, {"weight": 0.5}, {"rerank": "late"}],
 )
-def test_there_is_none_for_other_rankings(index: Index, options: dict[str, object]) -> None:
+def test_there_is_no_verdict_for_other_rankings(index: Index, options: dict[str, object]) -> None:
     assert {hit.verdict for hit in index.query("key", **options)} == {None}
 
 
-def test_there_is_none_for_several_texts_and_for_single_passages(index: Index) -> None:
+def test_there_is_no_verdict_for_several_texts_and_for_single_passages(index: Index) -> None:
     assert index.query(Question.of("key", "cold"))[0].verdict is None
     assert searcher_of(index).hit("key", index.query("key")[0].passage_id).verdict is None
     assert index.similar("key.md")[0].verdict is None
 
 
-def test_there_is_none_for_a_model_that_it_was_not_fitted_for(
+def test_there_is_no_verdict_for_a_model_that_it_was_not_fitted_for(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
@@ -199,7 +199,7 @@ def test_there_is_none_for_a_model_that_it_was_not_fitted_for(
     assert hit.verdict is None
 
 
-def test_a_query_without_words_has_found_none(index: Index) -> None:
+def test_a_query_without_words_has_no_coverage(index: Index) -> None:
     (hit, *_) = index.query("???")
     assert hit.verdict and hit.verdict.coverage == 0
 
@@ -207,7 +207,7 @@ def test_a_query_without_words_has_found_none(index: Index) -> None:
 @pytest.mark.parametrize(
     ("probability", "says"), [(0.9, "answers likely"), (0.4, "perhaps"), (0.05, "nothing")]
 )
-def test_what_it_says(
+def test_a_verdict_says_how_probable_an_answer_is(
     index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str
 ) -> None:
     constants = {"CONSTANT": odds(probability), "EXCESS": 0, "COVERAGE": 0, "LEAD": 0}

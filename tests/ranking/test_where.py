@@ -1,4 +1,4 @@
-"""The language of filters: what it means, and what is said of what it does not understand."""
+"""The language of filters: what it means, and the errors for what it does not understand."""
 
 import os
 import random
@@ -55,11 +55,13 @@ def stored(
                 title=title,
                 passages=passages,
             )
-            names |= {id_: f"{name} {at}" if at > 1 else name for at, id_ in enumerate(ids, 1)}
+            names |= {
+                id_: f"{name} {number}" if number > 1 else name for number, id_ in enumerate(ids, 1)
+            }
         yield connection, names
 
 
-def found(stored: tuple[sqlite3.Connection, dict[int, str]], text: str) -> list[str]:
+def matches(stored: tuple[sqlite3.Connection, dict[int, str]], text: str) -> list[str]:
     connection, names = stored
     ids = matching(connection, parse(text)).tolist()
     assert ids == sorted(set(ids))
@@ -170,10 +172,10 @@ ALL = [*GUIDE, "deep", "old", "row", "nested", "odd"]
         ("'nul\x00l'='a\x00b'", ["odd"]),
     ],
 )
-def test_what_a_filter_finds(
+def test_a_filter_finds_the_matching_passages(
     stored: tuple[sqlite3.Connection, dict[int, str]], text: str, expected: list[str]
 ) -> None:
-    assert found(stored, text) == expected
+    assert matches(stored, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -211,40 +213,42 @@ def test_what_a_filter_finds(
         ("zzzzzz=1", 1, "known fields are heading, kind, mtime, name, page, path, size, text, title, "),
     ],
 )
-def test_errors_say_where(
+def test_errors_point_into_the_filter(
     stored: tuple[sqlite3.Connection, dict[int, str]], text: str, column: int, problem: str
 ) -> None:
     with pytest.raises(InputError) as error:
-        found(stored, text)
-    said, shown, caret = str(error.value).split("\n")
-    assert said.startswith(f"in the filter, column {column}: ")
-    assert problem in said
-    assert (shown, caret) == (f"  {text}", " " * (column + 1) + "^")
+        matches(stored, text)
+    message, filter_line, caret = str(error.value).split("\n")
+    assert message.startswith(f"in the filter, column {column}: ")
+    assert problem in message
+    assert (filter_line, caret) == (f"  {text}", " " * (column + 1) + "^")
 
 
-def test_long_filters_are_shown_around_the_place() -> None:
+def test_errors_show_a_long_filter_around_the_place() -> None:
     with pytest.raises(InputError) as error:
         parse("kind=csv or " * 20 + "lang lang\t\x1b" + " or kind=csv" * 20)
-    said, shown, caret = str(error.value).split("\n")
-    assert "column 246" in said
-    assert shown.startswith("  ...") and shown.endswith("...") and len(shown) < 110
-    assert shown.isprintable()
-    assert shown[len(caret) - 1 :].startswith("lang  ")
+    message, filter_line, caret = str(error.value).split("\n")
+    assert "column 246" in message
+    assert filter_line.startswith("  ...") and filter_line.endswith("...") and len(filter_line) < 110
+    assert filter_line.isprintable()
+    assert filter_line[len(caret) - 1 :].startswith("lang  ")
 
 
-def test_the_empty_filter() -> None:
+def test_an_empty_filter_is_refused() -> None:
     for text in ("", " \n"):
         with pytest.raises(InputError, match="the filter is empty"):
             parse(text)
 
 
-def test_many_conditions_and_deep_ones(stored: tuple[sqlite3.Connection, dict[int, str]]) -> None:
-    assert found(stored, " or ".join(["kind=csv"] * 256)) == ["row"]
-    assert found(stored, "(" * 20 + "kind=csv" + ")" * 20) == ["row"]
-    assert found(stored, "not " * 20 + "kind=csv") == ["row"]
-    assert found(stored, "not (kind=jsonl or " * 10 + "kind=csv" + ")" * 10) == ["row"]
-    assert found(stored, "(kind=csv or (kind!=csv and " * 10 + "page=1" + "))" * 10) == ["row"]
-    assert found(stored, f"kind=csv and not lang in ({', '.join(map(str, range(5000)))})") == ["row"]
+def test_conditions_are_limited_in_number_and_depth(
+    stored: tuple[sqlite3.Connection, dict[int, str]],
+) -> None:
+    assert matches(stored, " or ".join(["kind=csv"] * 256)) == ["row"]
+    assert matches(stored, "(" * 20 + "kind=csv" + ")" * 20) == ["row"]
+    assert matches(stored, "not " * 20 + "kind=csv") == ["row"]
+    assert matches(stored, "not (kind=jsonl or " * 10 + "kind=csv" + ")" * 10) == ["row"]
+    assert matches(stored, "(kind=csv or (kind!=csv and " * 10 + "page=1" + "))" * 10) == ["row"]
+    assert matches(stored, f"kind=csv and not lang in ({', '.join(map(str, range(5000)))})") == ["row"]
     with pytest.raises(InputError, match="more than 256 conditions"):
         parse(" or ".join(["kind=csv"] * 257))
     for text in ("(" * 5000 + "kind=csv", "not " * 2000 + "kind=csv"):
@@ -268,12 +272,12 @@ def test_nothing_that_is_typed_is_sql(stored: tuple[sqlite3.Connection, dict[int
     ]
     for attempt in attempts:
         single, double = attempt.replace("'", "''"), attempt.replace('"', '""')
-        assert found(stored, f"lang='{single}'") == []
-        assert found(stored, f'title in ("{double}")') == []
+        assert matches(stored, f"lang='{single}'") == []
+        assert matches(stored, f'title in ("{double}")') == []
         if attempt != "?":
-            assert found(stored, f"title:'{single}'") == []
+            assert matches(stored, f"title:'{single}'") == []
         with pytest.raises(InputError, match="no document has a field"):
-            found(stored, f"'{single}'=1")
+            matches(stored, f"'{single}'=1")
     assert len(names) == connection.execute("SELECT count(*) FROM passages").fetchone()[0]
 
 
@@ -283,20 +287,20 @@ def test_any_text_is_read_or_refused() -> None:
               "path", "kind", "csv", "2024", "2024-13", "page", "é", "\x00", "\ud800", "*", "\\", "#", "!",
               "\n"]  # fmt: skip
     chance = random.Random(0)
-    read = 0
+    valid = 0
     for _ in range(5000):
         text = chance.choice(["", " "]).join(chance.choices(pieces, k=chance.randint(1, 9)))
         try:
             parse(text)
-            read += 1
+            valid += 1
         except InputError as error:
             assert "the filter is empty" in str(
                 error
             ) or f"column {str(error).split('column ')[1][0]}" in str(error)
-    assert read > 50
+    assert valid > 50
 
 
-def test_what_counts_as_number_and_date() -> None:
+def test_numbers_and_dates_are_recognised() -> None:
     assert [as_number(text) for text in ("8", " 08 ", "-1.5", ".5", "1e3", "9" * 40)] == [
         8, 8, -1.5, 0.5, 1000.0, int("9" * 40),
     ]  # fmt: skip
@@ -322,12 +326,12 @@ def test_what_counts_as_number_and_date() -> None:
         assert as_date(text) is None, text
 
 
-def test_patterns_take_no_time() -> None:
+def test_patterns_match_within_a_moment() -> None:
     assert not comparing(":", Value("*a" * 50 + "b", True))("a" * 20_000)
     assert comparing(":", Value("a*b", True))("x a" + "a" * 20_000 + "b")
 
 
-def test_accents_in_either_form_and_names_that_are_no_text(tmp_path: Path) -> None:
+def test_accents_match_in_either_form_beside_paths_that_are_no_text(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         decomposed = unicodedata.normalize("NFD", "café")
         (first,) = add_document(connection, os.fsencode(f"{decomposed}/a.md"), {decomposed: decomposed})
@@ -336,10 +340,10 @@ def test_accents_in_either_form_and_names_that_are_no_text(tmp_path: Path) -> No
             assert matching(connection, parse(text)).tolist() == [first], text
 
 
-def test_an_index_without_documents(tmp_path: Path) -> None:
+def test_a_filter_matches_nothing_in_an_empty_index(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
-        found = matching(connection, parse("lang=en"))
-        assert (found.tolist(), found.dtype) == ([], "int64")
+        ids = matching(connection, parse("lang=en"))
+        assert (ids.tolist(), ids.dtype) == ([], "int64")
 
 
 def test_each_filter_of_the_handbook_can_be_copied(tmp_path: Path, tiny_model: Path) -> None:

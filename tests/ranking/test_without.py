@@ -12,7 +12,7 @@ from tests.conftest import Run
 WHOLE = {"k": 1000, "all_copies": True, "per_document": 0}
 
 
-def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
+def test_hits_without_a_word_have_no_percentile_and_no_verdict(index: search.Index) -> None:
     hit = index.query("open the water door", k=1, without=["open"])[0]
     assert (hit.ranking.without, hit.percentile, hit.random_pairs, hit.verdict) == (
         ("open",),
@@ -42,14 +42,16 @@ def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
         ({"without": ["open"], "mode": "dense"}, "mode 'dense' uses no keywords"),
     ],
 )
-def test_names_that_are_refused(index: search.Index, options: dict[str, object], message: str) -> None:
+def test_names_of_no_keyword_are_refused(
+    index: search.Index, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         index.query("open door zebra", **options)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
         index.explain("open door zebra", 1, **options)  # type: ignore[arg-type]
 
 
-def test_other_questions_take_it(index: search.Index) -> None:
+def test_contrast_why_not_and_late_rerank_leave_out_words(index: search.Index) -> None:
     first, second = index.query("open door", k=2, without=["door"])
     contrast = index.contrast("open door", first, second)
     assert contrast.gap == pytest.approx(first.score - second.score)
@@ -58,13 +60,13 @@ def test_other_questions_take_it(index: search.Index) -> None:
     ).a.ranking.without == ("door",)
     with pytest.raises(InputError, match="ranked with different options"):
         index.contrast("open door", first, index.query("open door", k=1)[0])
-    stands = index.why_not("open door", second.passage_id, k=1, without=["door"])
-    assert stands.hit and stands.hit.rank == 2
+    answer = index.why_not("open door", second.passage_id, k=1, without=["door"])
+    assert answer.hit and answer.hit.rank == 2
     late = index.query("open door", k=1, rerank="late", without=["door"])[0]
     assert abs(index.explain("open door", late).residual) < 1e-6
 
 
-def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, tiny_model: Path) -> None:
+def test_each_of_several_indexes_leaves_out_its_own_keywords(tmp_path: Path, tiny_model: Path) -> None:
     folders = {
         "a": ["find the key", "open the door", "time and sound"],
         "b": ["a long water", "find people", "turn"],
@@ -74,27 +76,27 @@ def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, ti
         for number, text in enumerate(texts):
             (tmp_path / name / f"{number}.txt").write_text(text, encoding="utf-8")
         search.Index.build(tmp_path / name, model=str(tiny_model), index=str(tmp_path / f"{name}-index"))
-    both = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
-    hits = both.query("find the key and water", without=["key", "find"])
+    indexes = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
+    hits = indexes.query("find the key and water", without=["key", "find"])
     assert {hit.index.rpartition("/")[2]: hit.ranking.without for hit in hits} == {
         "a-index": ("key", "find"),
         "b-index": ("find",),
     }
     for hit in hits:
-        assert abs(both.explain("find the key and water", hit).residual) < 1e-6
+        assert abs(indexes.explain("find the key and water", hit).residual) < 1e-6
     with pytest.raises(InputError, match="'turn' is not a keyword"):
-        both.query("find the key and water", without=["turn"])
+        indexes.query("find the key and water", without=["turn"])
 
 
-def test_the_command(notes: Path, tiny_model: Path, run: Run) -> None:
+def test_the_command_leaves_out_words(notes: Path, tiny_model: Path, run: Run) -> None:
     search.Index.build(notes, model=str(tiny_model))
-    asked = ("find the key of the door", "--without", "key", "--without", "door")
-    (hit, *_) = json.loads(run("query", *asked, "--json")[1])
+    arguments = ("find the key of the door", "--without", "key", "--without", "door")
+    (hit, *_) = json.loads(run("query", *arguments, "--json")[1])
     assert hit["ranking"]["without"] == ["key", "door"]
-    err = run("query", *asked)[2]
-    typed = f"seewhy explain 'find the key of the door' p{hit['passage_id']}  (add the same --without)"
-    assert typed in err
-    code, out, _ = run("explain", asked[0], "1", *asked[1:])
+    err = run("query", *arguments)[2]
+    command = f"seewhy explain 'find the key of the door' p{hit['passage_id']}  (add the same --without)"
+    assert command in err
+    code, out, _ = run("explain", arguments[0], "1", *arguments[1:])
     assert code == 0 and "without  key, door" in out
     code, _, err = run("query", "find the key", "--without", "moon")
     assert code == 1 and "'moon' is not a keyword of this query" in err

@@ -1,4 +1,4 @@
-"""Where the words of a query stand in its hits, and what they add."""
+"""Places of a query's words in its hits, and what they add."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from search import Index, Question
 from search.index import searcher_of
 
 
-def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, tiny_model: Path) -> None:
+def test_words_of_a_hit_add_what_its_explanation_says(notes: Path, tiny_model: Path) -> None:
     (notes / "marks.md").write_text(
         "# A **key**\n\nThe *wa*ter of `rotateLocks`; water and the key.\n", encoding="utf-8"
     )
@@ -21,9 +21,9 @@ def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, t
         for mark in marks:
             assert 0 < mark.weight <= max(term.contribution for term in terms.values()) + 1e-9
             assert 0 <= mark.start < mark.end <= len(hit.text)
-    (marked,) = (hit for hit in hits if hit.document == "marks.md")
-    (marks,) = searcher_of(index).highlights(query, [marked])
-    words = [marked.text[mark.start : mark.end] for mark in marks]
+    (formatted_hit,) = (hit for hit in hits if hit.document == "marks.md")
+    (marks,) = searcher_of(index).highlights(query, [formatted_hit])
+    words = [formatted_hit.text[mark.start : mark.end] for mark in marks]
     assert [word for word in words if word not in ("the", "The", "of")] == [
         "key",
         "wa*ter",
@@ -31,21 +31,25 @@ def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, t
         "water",
         "key",
     ]
-    whole = [term.contribution for term in index.explain(query, marked).terms if term.term == "water"]
-    assert sum(m.weight for m in marks if "ter" in marked.text[m.start : m.end]) == pytest.approx(
+    whole = [
+        term.contribution for term in index.explain(query, formatted_hit).terms if term.term == "water"
+    ]
+    assert sum(m.weight for m in marks if "ter" in formatted_hit.text[m.start : m.end]) == pytest.approx(
         whole[0]
     )
 
 
-def test_phrases_several_parts_and_rankings_without_words(notes: Path, tiny_model: Path) -> None:
+def test_phrases_and_several_parts_are_highlighted_and_dense_hits_are_not(
+    notes: Path, tiny_model: Path
+) -> None:
     index = Index.build(notes, model=str(tiny_model))
     hits = index.query('"time is long"')
-    found = [
+    texts = [
         hit.text[mark.start : mark.end]
         for hit, marks in zip(hits, searcher_of(index).highlights('"time is long"', hits), strict=True)
         for mark in marks
     ]
-    assert found == ["time is long"]
+    assert texts == ["time is long"]
     question = Question.of("water", ("people", 2), ("lock", -1))
     hits = index.query(question)
     words = {

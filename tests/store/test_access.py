@@ -18,9 +18,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are rights and
 
 
 def test_files_of_a_large_index_are_mapped(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Index.open(indexed).query("turn the key")
+    hits = Index.open(indexed).query("turn the key")
     monkeypatch.setattr("search.store.files._MAX_READ", 0)
-    assert Index.open(indexed).query("turn the key") == read
+    assert Index.open(indexed).query("turn the key") == hits
 
 
 def as_a_user(command: str) -> str:
@@ -33,7 +33,7 @@ def as_a_user(command: str) -> str:
 
 
 @pytest.mark.parametrize("file", ["index.db", "ann/*.faiss", "ann/*.words"])
-def test_files_that_may_not_be_read(indexed: Path, file: str) -> None:
+def test_an_unreadable_file_is_an_error_that_names_it(indexed: Path, file: str) -> None:
     index = Index.open(indexed).path
     (path,) = index.glob(file)
     path.chmod(0)
@@ -48,7 +48,7 @@ def test_files_that_may_not_be_read(indexed: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize("read_only", [".", "writer.lock"])
-def test_an_index_that_may_only_be_read(indexed: Path, read_only: str) -> None:
+def test_a_read_only_index_answers_and_refuses_to_be_changed(indexed: Path, read_only: str) -> None:
     index = Index.open(indexed).path
     (index / read_only).chmod(0o500 if read_only == "." else 0o400)
     try:
@@ -75,11 +75,11 @@ assert index.query("a long sound")[0].document == "table.csv#2"
 """
 
 
-def test_files_that_are_truncated_while_they_are_open_end_no_process(indexed: Path) -> None:
-    done = subprocess.run(
+def test_files_truncated_while_open_crash_no_process(indexed: Path) -> None:
+    process = subprocess.run(
         [sys.executable, "-c", QUERY_TWICE, indexed], capture_output=True, text=True, cwd=REPOSITORY
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not tell how SQLite failed")

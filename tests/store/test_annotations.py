@@ -13,34 +13,34 @@ from search.records.documents import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
 from search.store.files import writer_lock
 
-MADE = {"task": "ner", "model": "one", "command": "seewhy lab tag --task ner --model one"}
+ORIGIN = {"task": "ner", "model": "one", "command": "seewhy lab tag --task ner --model one"}
 FIELDS = ["person", "city"]
 
 
 def annotate(index: Path, *, name: str = "ner", most: int = 1000, **options: Any) -> int:
     """Say of each passage who is in it: the word "people" is a person, "key" the city "Key", "door" another."""
-    done = 0
+    count = 0
     with annotating(
-        index, name, options.pop("made_with", MADE), options.pop("fields", FIELDS), **options
+        index, name, options.pop("made_with", ORIGIN), options.pop("fields", FIELDS), **options
     ) as run:
         for batch in run.batches(2):
-            found = []
+            annotations = []
             for passage in batch:
                 spans = []
                 for field, word in (("person", "people"), ("city", "key"), ("city", "door")):
-                    at = passage.text.find(word)
-                    if at >= 0:
-                        start = passage.start + at
+                    position = passage.text.find(word)
+                    if position >= 0:
+                        start = passage.start + position
                         spans.append(Mention(field, word, start, start + len(word), 0.5))
                 values = {f: [span.text for span in spans if span.field == f] for f in ("person", "city")}
-                found.append(
+                annotations.append(
                     Annotation(passage.passage_id, {f: v for f, v in values.items() if v}, tuple(spans))
                 )
-            run.put(found)
-            done += len(found)
-            if done >= most:
+            run.put(annotations)
+            count += len(annotations)
+            if count >= most:
                 break
-    return done
+    return count
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_filters_find_annotations_and_hits_have_them(index: Index) -> None:
     )
 
 
-def test_fields_of_documents_and_annotations_count_alike(index: Index) -> None:
+def test_filters_match_fields_of_documents_and_annotations(index: Index) -> None:
     with annotating(index.path, "colours", {}, ["Colour"]) as run:  # as a column of table.csv is called
         run.put([Annotation(id_, {"Colour": "blue" if id_ == run.todo[0] else 7}) for id_ in run.todo])
     assert texts(index, "colour=Blue") == ["deep/time.txt", "table.csv#2"]
@@ -86,7 +86,7 @@ def test_fields_of_documents_and_annotations_count_alike(index: Index) -> None:
     assert texts(index, "colour>2020-01") == []
 
 
-def test_an_unknown_field_is_told_with_those_of_annotators(index: Index) -> None:
+def test_an_unknown_field_is_refused_with_the_fields_of_annotators(index: Index) -> None:
     annotate(index.path)
     with pytest.raises(InputError, match="no document has a field 'persn'; did you mean 'person'"):
         texts(index, "persn=x")
@@ -103,17 +103,17 @@ def test_a_field_without_values_yet_is_no_error(index: Index) -> None:
     assert texts(index, "mood_score>=0.8 or has mood") == []
 
 
-def test_a_run_that_was_stopped_is_gone_on_with(index: Index) -> None:
-    with pytest.raises(KeyboardInterrupt), annotating(index.path, "ner", MADE, FIELDS) as run:
+def test_an_interrupted_run_is_continued(index: Index) -> None:
+    with pytest.raises(KeyboardInterrupt), annotating(index.path, "ner", ORIGIN, FIELDS) as run:
         run.put([Annotation(run.todo[0], {}), Annotation(run.todo[1], {})])
         raise KeyboardInterrupt
     assert annotators_of(index.path)[0].annotated == 2
-    again = {**MADE, "command": "said otherwise"}  # which does not matter
+    again = {**ORIGIN, "command": "said otherwise"}  # which does not matter
     assert annotate(index.path, made_with=again) == 3
     assert annotate(index.path) == 0
 
 
-def test_passages_that_change_lose_theirs_and_only_they(index: Index, notes: Path) -> None:
+def test_only_changed_passages_lose_their_annotations(index: Index, notes: Path) -> None:
     annotate(index.path)
     (notes / "keys.md").rename(notes / "moved.md")
     (notes / "deep" / "time.txt").write_text("Key people.\n", encoding="utf-8")
@@ -126,17 +126,17 @@ def test_passages_that_change_lose_theirs_and_only_they(index: Index, notes: Pat
     assert not index.update().notes
 
 
-def test_a_rebuild_drops_them(index: Index, notes: Path) -> None:
+def test_a_rebuild_drops_annotations(index: Index, notes: Path) -> None:
     annotate(index.path)
-    built = Index.build(notes, rebuild=True)
+    rebuilt = Index.build(notes, rebuild=True)
     assert annotators_of(index.path) == []
     with pytest.raises(InputError, match="no document has a field 'person'"):
-        texts(built, "person=people")
+        texts(rebuilt, "person=people")
 
 
-def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
+def test_annotations_of_different_models_are_never_mixed(index: Index) -> None:
     annotate(index.path, most=2)
-    for made_with, fields in (({"model": "two"}, FIELDS), (MADE, ["person"])):
+    for made_with, fields in (({"model": "two"}, FIELDS), (ORIGIN, ["person"])):
         with pytest.raises(InputError, match=r"'ner' from another model or settings .*--replace$"):
             annotate(index.path, made_with=made_with, fields=fields)
     assert annotators_of(index.path)[0].annotated == 2
@@ -156,39 +156,41 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
         ("a\x1b", ["a"], "is not a valid name for annotations"),
     ],
 )
-def test_names_that_are_taken(index: Index, name: str, fields: list[str], problem: str) -> None:
+def test_names_that_are_taken_or_invalid_are_refused(
+    index: Index, name: str, fields: list[str], problem: str
+) -> None:
     annotate(index.path)
     with pytest.raises(InputError, match=problem), annotating(index.path, name, {}, fields):
         pass
-    assert [one.name for one in annotators_of(index.path)] == ["ner"]
+    assert [status.name for status in annotators_of(index.path)] == ["ner"]
 
 
-def test_removing(index: Index) -> None:
+def test_removing_an_annotator_deletes_its_annotations(index: Index) -> None:
     annotate(index.path)
     with annotating(index.path, "b", {}, ["b_city"]):
         pass
     with pytest.raises(InputError, match="no annotations named 'c'. Choose from: b, ner"):
         remove_annotator(index.path, "c")
     assert remove_annotator(index.path, "ner").annotated == 5
-    assert [one.name for one in annotators_of(index.path)] == ["b"]
+    assert [status.name for status in annotators_of(index.path)] == ["b"]
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
         assert connection.execute(
             "SELECT count(*) FROM annotations WHERE annotator = 'ner'"
         ).fetchone() == (0,)
 
 
-def test_one_writer_at_a_time(index: Index) -> None:
+def test_annotating_excludes_other_writers_and_no_reader(index: Index) -> None:
     with writer_lock(index.path), pytest.raises(IndexLocked):
         annotate(index.path)
-    with annotating(index.path, "ner", MADE, FIELDS) as run:
+    with annotating(index.path, "ner", ORIGIN, FIELDS) as run:
         with pytest.raises(IndexLocked):
             index.update()
         assert len(index.query("time", k=9)) == 5  # readers never wait for a model
         assert not run.connection.in_transaction
 
 
-def test_odd_characters_of_annotations_come_back_as_they_were(index: Index) -> None:
-    with annotating(index.path, "ner", MADE, FIELDS) as run:
+def test_odd_characters_of_annotations_are_kept(index: Index) -> None:
+    with annotating(index.path, "ner", ORIGIN, FIELDS) as run:
         first = run.todo[0]
         run.put([Annotation(first, {"city": ["K\ud800", "\x00"]})])
     assert search.bert.annotations_of(index, [first])[first][0].values == {"city": ["K\ud800", "\x00"]}

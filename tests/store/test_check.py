@@ -21,7 +21,7 @@ QUERIES = ("turn the key", "a long time", "second sound")
 
 @pytest.fixture
 def index(notes: Path, tiny_model: Path) -> Index:
-    """Of files that are old: the time stamp of a file that was just written is not relied on."""
+    """An index of old files: the time stamp of a file that was just written is not relied on."""
     for path in notes.rglob("*.*"):
         os.utime(path, (1, 1))
     return Index.build(notes, model=str(tiny_model))
@@ -55,7 +55,7 @@ def checked(run: Run, *options: str) -> tuple[int, dict[str, tuple[str, int, str
 REPAIR = "seewhy check --repair --index notes"
 
 
-def test_an_intact_index(run: Run, index: Index) -> None:
+def test_an_intact_index_is_sound_and_unchanged_by_a_check(run: Run, index: Index) -> None:
     state = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in index.path.rglob("*.*")}
     code, bad, report = checked(run)
     assert (code, bad, report["documents"], report["passages"], report["unchecked"]) == (0, {}, 4, 5, [])
@@ -65,9 +65,9 @@ def test_an_intact_index(run: Run, index: Index) -> None:
         path: (path.read_bytes(), path.stat().st_mtime_ns) for path in index.path.rglob("*.*")
     } == state
     assert run("check", "--repair", "-q") == (0, "", "")
-    seen: list[Progress] = []
-    index.check(progress=seen.append)
-    assert [(state.stage, state.done) for state in seen] == [("checking", n) for n in range(8)]
+    updates: list[Progress] = []
+    index.check(progress=updates.append)
+    assert [(state.stage, state.done) for state in updates] == [("checking", n) for n in range(8)]
 
 
 HARM: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -81,7 +81,7 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", HARM)
-def test_damaged_files_are_made_again(run: Run, index: Index, name: str) -> None:
+def test_damaged_files_are_repaired(run: Run, index: Index, name: str) -> None:
     harm, check = HARM[name]
     before = answers(index.path)
     harm(index.path)
@@ -100,7 +100,7 @@ def test_damaged_files_are_made_again(run: Run, index: Index, name: str) -> None
     assert answers(index.path) == before
 
 
-def test_stray_files_are_deleted_and_those_of_others_stay(run: Run, index: Index) -> None:
+def test_a_repair_deletes_stray_files_and_keeps_foreign_ones(run: Run, index: Index) -> None:
     before = answers(index.path)
     stray = index.path / "ann" / "g9-0123456789abcdef.faiss"
     stray.write_bytes(b"x")
@@ -172,17 +172,17 @@ def test_a_folder_that_is_gone_is_no_damage(run: Run, index: Index, notes: Path)
     assert checked(run)[:2] == (0, {"sources": ("stale", 1, "")})
 
 
-def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Path) -> None:
+def test_a_damaged_vector_file_is_noted_once(tmp_path: Path, tiny_model: Path) -> None:
     """In the second search of a process, and of enough passages, the codes are looked at."""
     lines = (
         json.dumps({"text": f"{choice} number {n}"}) for n, choice in enumerate(["key", "door"] * 300)
     )
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    built = Index.build(tmp_path / "notes", model=str(tiny_model))
-    before = built.query("a key", mode="dense", all_copies=True)
-    segment_file(built.path, ".faiss").write_bytes(b"x")
-    opened = Index.open(built.path)
+    index = Index.build(tmp_path / "notes", model=str(tiny_model))
+    before = index.query("a key", mode="dense", all_copies=True)
+    segment_file(index.path, ".faiss").write_bytes(b"x")
+    opened = Index.open(index.path)
     assert opened.query("a key", mode="dense", all_copies=True) == before
     assert opened.notes == ()
     for _ in range(2):
@@ -192,7 +192,7 @@ def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Pat
 
 
 def test_a_check_beside_a_writer_takes_nothing_for_damage(notes: Path, index: Index) -> None:
-    done, failures = threading.Event(), list[BaseException]()
+    finished, failures = threading.Event(), list[BaseException]()
 
     def write() -> None:
         try:
@@ -206,12 +206,12 @@ def test_a_check_beside_a_writer_takes_nothing_for_damage(notes: Path, index: In
         except BaseException as error:  # handed to the thread that asserts
             failures.append(error)
         finally:
-            done.set()
+            finished.set()
 
     thread = threading.Thread(target=write)
     thread.start()
     reports = [index.check()]
-    while not done.is_set():
+    while not finished.is_set():
         reports.append(index.check())
     thread.join()
     assert failures == []
@@ -234,7 +234,9 @@ def test_an_index_that_does_not_exist_is_named(run: Run) -> None:
     assert "no index 'nope'" in err
 
 
-def test_a_folder_in_the_place_of_the_database_is_one_line(run: Run, notes: Path, index: Index) -> None:
+def test_a_folder_in_place_of_the_database_is_one_line_of_error(
+    run: Run, notes: Path, index: Index
+) -> None:
     (index.path / "index.db").unlink()
     (index.path / "index.db").mkdir()
     for command in (("query", "the key", "-i", index.path), ("index", notes, "-i", index.path)):
@@ -252,7 +254,7 @@ def test_a_journal_of_random_bytes_does_no_harm(run: Run, index: Index) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("suffix", [".faiss", ".words"])
-def test_a_pipe_in_the_place_of_a_file_is_damage_and_never_waited_for(
+def test_a_pipe_in_place_of_a_file_is_damage_and_never_waited_for(
     run: Run, index: Index, suffix: str
 ) -> None:
     before = run("query", "the key", "--json", "-i", "notes")

@@ -34,33 +34,33 @@ def licensed(tmp_path: Path, tiny_model: Path) -> Index:
 @pytest.mark.parametrize(
     "options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"per_document": 1}, {"rerank": "late"}]
 )
-def test_a_copied_text_takes_one_place(licensed: Index, options: dict[str, Any]) -> None:
-    asked = "open the door and turn the lock as the people like"
-    hits = licensed.query(asked, k=80, **options)
+def test_a_copied_text_is_one_hit(licensed: Index, options: dict[str, Any]) -> None:
+    query = "open the door and turn the lock as the people like"
+    hits = licensed.query(query, k=80, **options)
     assert [hit.copies for hit in hits if hit.text.startswith("many people")] == [39]
-    everything = licensed.query(asked, k=80, all_copies=True, **options)
+    everything = licensed.query(query, k=80, all_copies=True, **options)
     licences = [hit for hit in everything if hit.text.startswith("many people")]
     assert len(licences) == 40
     assert licences[0].passage_id in [hit.passage_id for hit in hits]
     assert len(hits) == len(everything) - 39
 
 
-def test_a_filter_shows_the_best_that_passes(licensed: Index) -> None:
+def test_a_filter_shows_the_best_copy_that_passes(licensed: Index) -> None:
     (hit,) = [hit for hit in licensed.query("open the door", k=5, where="path:7.csv") if hit.copies]
     assert (hit.document, hit.copies) == ("7.csv#1", 39)
 
 
-def test_why_not_names_them(licensed: Index) -> None:
-    asked = "open the door and turn the lock as the people like"
-    shown = licensed.query(asked, k=3)[0]
-    other = next(
-        hit for hit in licensed.query(asked, k=3, all_copies=True) if hit.passage_id != shown.passage_id
+def test_why_not_names_the_copy_in_the_hits(licensed: Index) -> None:
+    query = "open the door and turn the lock as the people like"
+    best = licensed.query(query, k=3)[0]
+    copy = next(
+        hit for hit in licensed.query(query, k=3, all_copies=True) if hit.passage_id != best.passage_id
     )
-    answer = licensed.why_not(asked, other.passage_id, k=3)
-    assert (answer.cause, answer.detail) == ("copy", shown.document)
+    answer = licensed.why_not(query, copy.passage_id, k=3)
+    assert (answer.cause, answer.detail) == ("copy", best.document)
 
 
-def test_changed_files_are_counted_anew(licensed: Index) -> None:
+def test_copies_are_counted_again_after_files_are_deleted(licensed: Index) -> None:
     folder = Path(licensed.status().folder)
     for number in range(36):
         (folder / f"{number}.csv").unlink()
@@ -68,7 +68,7 @@ def test_changed_files_are_counted_anew(licensed: Index) -> None:
     assert {hit.copies for hit in index.query("open the door", k=20)} == {0}
 
 
-def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+def test_boilerplate_is_cut_apart_and_is_one_hit(tmp_path: Path, tiny_model: Path) -> None:
     """120 files with the same head and foot, which would share passages with each file's own text."""
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -80,8 +80,8 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
         text = f"{head}\n{own}\n{foot}in ({year})\n"
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
-    for asked in (LICENCE[:60], foot):
-        hits = index.query(asked, k=10, mode="lexical")
+    for query in (LICENCE[:60], foot):
+        hits = index.query(query, k=10, mode="lexical")
         copied = [hit for hit in hits if hit.copies]
         assert len(copied) == len({hit.text for hit in copied})
         assert hits[0].copies == 119
@@ -119,7 +119,7 @@ def test_later_files_are_cut_by_the_most_frequent_boilerplate(
     assert index.query(rare, k=1, mode="lexical")[0].copies == 4
 
 
-def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+def test_headers_and_footers_of_pages_are_one_hit(tmp_path: Path, tiny_model: Path) -> None:
     """40 pages with the same head, navigation, rows and foot, and with links and a text of their own."""
     folder = tmp_path / "site"
     folder.mkdir()
@@ -141,6 +141,6 @@ def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_m
     assert all(f"house {number}" in together for number in range(6, 12))
     assert "house 3 " not in f"{together} "  # navigation is in no passage
     assert together.count("many people") == 2
-    (mine,) = [hit for hit in hits if OWN.format(10_007) in hit.text]
-    assert (mine.document, mine.copies, "people" in mine.text) == ("7.html", 0, False)
+    (hit,) = [hit for hit in hits if OWN.format(10_007) in hit.text]
+    assert (hit.document, hit.copies, "people" in hit.text) == ("7.html", 0, False)
     assert len(index.query("the door", k=400, mode="dense", all_copies=True)) == index.status().passages

@@ -66,7 +66,7 @@ def numbers(index: Index) -> list[int]:
     return sorted({hit.document_id for hit in index.query("the", k=100, mode="dense", all_copies=True)})
 
 
-def test_a_document_is_what_was_indexed_but_for_blank_space_and_marks(index: Index) -> None:
+def test_a_document_has_the_text_of_its_file_but_for_blanks_and_marks(index: Index) -> None:
     for document in map(index.document, numbers(index)):
         whole = TEXTS.get(document.document, document.text)
         assert len(document.text) == document.passages[-1].end <= len(whole)
@@ -74,32 +74,32 @@ def test_a_document_is_what_was_indexed_but_for_blank_space_and_marks(index: Ind
             assert document.text[passage.start : passage.end] == passage.text
             assert document.kind == "html" or passage.text == whole[passage.start : passage.end]
         for gap in [] if document.kind == "html" else document.gaps:
-            said, really = document.text[gap.start : gap.end], whole[gap.start : gap.end]
-            assert not said.strip() and len(said) == len(really)
-            assert said == really or not gap.blank
-            assert said.count("\n") == really.count("\n") == gap.breaks
-            assert document.kind == "markdown" or not really.strip()
+            text, original = document.text[gap.start : gap.end], whole[gap.start : gap.end]
+            assert not text.strip() and len(text) == len(original)
+            assert text == original or not gap.blank
+            assert text.count("\n") == original.count("\n") == gap.breaks
+            assert document.kind == "markdown" or not original.strip()
         assert document.generation == index.generation
 
 
-def test_gaps_are_known_as_far_as_they_can_be(index: Index) -> None:
-    found = {one.document: one for one in map(index.document, numbers(index))}
-    assert all(gap.blank for gap in found["door.py"].gaps)
-    assert {(gap.breaks, gap.blank) for gap in found["win.txt"].gaps} == {
+def test_gaps_have_the_line_breaks_that_can_be_known(index: Index) -> None:
+    documents = {document.document: document for document in map(index.document, numbers(index))}
+    assert all(gap.blank for gap in documents["door.py"].gaps)
+    assert {(gap.breaks, gap.blank) for gap in documents["win.txt"].gaps} == {
         (0, False),
         (2, True),
         (3, True),
     }
-    front, *others = found["keys.md"].gaps
+    front, *gaps = documents["keys.md"].gaps
     assert (front.start, front.breaks, front.blank) == (0, 3, False)
-    assert all(gap.breaks is not None and not gap.blank for gap in others)
-    assert {gap.breaks for gap in found["page.html"].gaps} == {None}
-    assert found["keys.md"].metadata == {"tags": ["a"]}
-    assert found["table.csv#2"].text == "a long sound"
-    assert (found["table.csv#2"].kind, found["table.csv#2"].title) == ("csv", "second")
+    assert all(gap.breaks is not None and not gap.blank for gap in gaps)
+    assert {gap.breaks for gap in documents["page.html"].gaps} == {None}
+    assert documents["keys.md"].metadata == {"tags": ["a"]}
+    assert documents["table.csv#2"].text == "a long sound"
+    assert (documents["table.csv#2"].kind, documents["table.csv#2"].title) == ("csv", "second")
 
 
-def test_the_file_is_not_read_but_looked_at(index: Index, folder: Path) -> None:
+def test_a_document_keeps_its_text_and_says_that_its_file_changed(index: Index, folder: Path) -> None:
     number = index.query("open the door", k=1)[0].document_id
     before = index.document(number)
     assert before.changed == ""
@@ -124,7 +124,7 @@ def test_the_text_of_a_notebook_has_its_fences_until_it_changes(tmp_path: Path, 
     assert searcher_of(index).file_text(document.document_id) is None
 
 
-def test_a_number_that_is_none_is_said(index: Index) -> None:
+def test_numbers_of_no_document_or_passage_are_refused(index: Index) -> None:
     for number in (0, 99, -1):
         with pytest.raises(InputError, match=f"no document {number}.*query again"):
             index.document(number)

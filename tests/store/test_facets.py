@@ -49,24 +49,24 @@ def annotate(
     connection: sqlite3.Connection, values: dict[int, Any], fields: Sequence[str] = ("city", "good")
 ) -> None:
     put(connection, "annotators", "ner", "{}", json.dumps(fields))
-    for passage, found in values.items():
-        put(connection, "annotations", passage, "ner", json.dumps(found), "[]")
+    for passage, value in values.items():
+        put(connection, "annotations", passage, "ner", json.dumps(value), "[]")
 
 
 def passing(connection: sqlite3.Connection, where: str) -> int:
-    """How many documents have a passage that passes a filter."""
+    """Number of documents with a passage that passes a filter."""
     ids = json.dumps(matching(connection, parse(where)).tolist())
     rows = "SELECT count(DISTINCT document) FROM passages WHERE id IN (SELECT value FROM json_each(?))"
     return int(connection.execute(rows, (ids,)).fetchone()[0])
 
 
 def require_counts(connection: sqlite3.Connection, where: str | None = None) -> tuple[Facet, ...]:
-    """The facets, once every filter passes as many as is said."""
+    """The facets, after a check that every filter passes as many documents as its facet says."""
     facets = facets_of(connection, None if where is None else matching(connection, parse(where)))
     for facet in facets:
         for value in facet.values:
-            both = value.where if where is None else f"({where}) and {value.where}"
-            assert passing(connection, both) == value.documents, (facet.field, value, where)
+            combined = value.where if where is None else f"({where}) and {value.where}"
+            assert passing(connection, combined) == value.documents, (facet.field, value, where)
         assert facet.documents >= max(value.documents for value in facet.values)
     return facets
 
@@ -93,26 +93,28 @@ def test_facets_are_the_values_that_documents_share(stored: sqlite3.Connection) 
 @pytest.mark.parametrize(
     "where", ["lang=en", "page=2", "city=key", "path:docs/**", "date>=2024 and page=2", "id>99"]
 )
-def test_facets_of_what_passes_a_filter(stored: sqlite3.Connection, where: str) -> None:
-    found = values(require_counts(stored, where))
+def test_facets_count_only_what_passes_a_filter(stored: sqlite3.Connection, where: str) -> None:
+    facets = values(require_counts(stored, where))
     if where == "path:docs/**":
-        assert found["folder"] == [("docs/a", 2), ("docs/b", 1)]
+        assert facets["folder"] == [("docs/a", 2), ("docs/b", 1)]
     if where == "page=2":
-        assert "city" not in found or found["city"] == [("Key", 1)]
+        assert "city" not in facets or facets["city"] == [("Key", 1)]
     if where == "id>99":
-        assert found == {}
+        assert facets == {}
 
 
 def test_values_beyond_the_most_frequent_are_counted(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
-        for at in range(60):
+        for number in range(60):
             add_document(
-                connection, b"%d.md" % at, {"tag": [at % 20, f"{at}"], "kind": at, "year": 2000 + at % 15}
+                connection,
+                b"%d.md" % number,
+                {"tag": [number % 20, f"{number}"], "kind": number, "year": 2000 + number % 15},
             )
-        found = {facet.field: facet for facet in require_counts(connection)}
-        assert set(found) == {"tag", "year", "metadata.kind"}  # numbers are ranges
-        assert (len(found["tag"].values), found["tag"].others) == (12, 48)
-        assert (len(found["year"].values), found["year"].others) == (4, 0)
+        facets = {facet.field: facet for facet in require_counts(connection)}
+        assert set(facets) == {"tag", "year", "metadata.kind"}  # numbers are ranges
+        assert (len(facets["tag"].values), facets["tag"].others) == (12, 48)
+        assert (len(facets["year"].values), facets["year"].others) == (4, 0)
 
 
 NAMES = st.text("ab.'\"( =Kß\u0301\u00e9", max_size=4) | st.sampled_from(
@@ -155,46 +157,51 @@ PATHS = st.lists(st.text("ab*[]\\!'#? é\u0301", min_size=1, max_size=3), max_si
 )
 @given(
     documents=st.lists(st.tuples(PATHS, METADATA), min_size=2, max_size=6),
-    said=st.lists(st.tuples(NAMES, SCALARS | st.lists(SCALARS)), max_size=4),
+    annotations=st.lists(st.tuples(NAMES, SCALARS | st.lists(SCALARS)), max_size=4),
 )
-def test_every_filter_passes_as_many_as_it_says(tmp_path: Path, documents: Any, said: Any) -> None:
+def test_every_filter_of_random_facets_passes_as_many_as_it_says(
+    tmp_path: Path, documents: Any, annotations: Any
+) -> None:
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with closing(empty(folder)) as connection:
-        for at, (path, metadata) in enumerate(documents):
-            add_document(connection, "/".join([*path, f"{at}.md"]).encode(), metadata)
+        for number, (path, metadata) in enumerate(documents):
+            add_document(connection, "/".join([*path, f"{number}.md"]).encode(), metadata)
         annotate(
             connection,
-            {at: {name: value} for at, (name, value) in enumerate(said[: len(documents)], 1)},
-            [name for name, _ in said],
+            {
+                number: {name: value}
+                for number, (name, value) in enumerate(annotations[: len(documents)], 1)
+            },
+            [name for name, _ in annotations],
         )
         require_counts(connection)
         require_counts(connection, "path:'*[02468].md'")
 
 
-def test_an_index_tells_its_facets_and_keeps_them_until_it_changes(
+def test_facets_are_cached_until_the_index_changes(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = Index.build(notes, model=str(tiny_model))
-    looked = []
+    calls = []
     monkeypatch.setattr(
-        "search.store.facets.facets_of", lambda *args: looked.append(args) or facets_of(*args)
+        "search.store.facets.facets_of", lambda *args: calls.append(args) or facets_of(*args)
     )
-    found = index.facets()
-    assert values(found) == {"kind": [("csv", 2), ("markdown", 1), ("text", 1)], "folder": [("deep", 1)]}
-    assert index.facets() == found
-    assert len(looked) == 1
+    facets = index.facets()
+    assert values(facets) == {"kind": [("csv", 2), ("markdown", 1), ("text", 1)], "folder": [("deep", 1)]}
+    assert index.facets() == facets
+    assert len(calls) == 1
     assert values(index.facets("kind=csv")) == {}
     with annotating(index.path, "ner", {}, ["city"]) as run:
         run.put([Annotation(id_, {"city": ["Key"] if id_ < 4 else []}) for id_ in run.todo])
     assert "city" in values(index.facets())
-    assert len(looked) == 3
+    assert len(calls) == 3
     with pytest.raises(InputError, match="in the filter"):
         index.facets("kind=")
 
 
-def test_many_numbers_are_ranges(tmp_path: Path) -> None:
+def test_many_numbers_become_ranges(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         for number in range(40):
             metadata = {"price": number % 23, "same": f"1.{'0' * number}"}

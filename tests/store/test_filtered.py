@@ -109,31 +109,33 @@ class Corpus:
             for id_, heading, page in zip(ids, headings, pages, strict=True):
                 vector = self.vector()
                 add_embedding(self.connection, id_, vector)
-                found = self.annotate(id_)
-                mine = [*tags, *found.get("TAGS", [])]
-                facts = (folder, path, kind, title, heading, page, lang, year, day, mine, draft)
-                self.rows.append(Row(id_, vector, *facts, found.get("person", []), found.get("mood")))
+                annotations = self.annotate(id_)
+                all_tags = [*tags, *annotations.get("TAGS", [])]
+                facts = (folder, path, kind, title, heading, page, lang, year, day, all_tags, draft)
+                self.rows.append(
+                    Row(id_, vector, *facts, annotations.get("person", []), annotations.get("mood"))
+                )
 
     def annotate(self, passage: int) -> dict[str, Any]:
-        """What two annotators say of a passage; of some they say nothing, and some they have not looked at."""
-        chance, said = self.chance, {}
+        """Annotations of a passage by two annotators; of some they say nothing, and some they have not looked at."""
+        chance, annotations = self.chance, {}
         for annotator, field, value in (
             ("ner", "person", chance.sample(PEOPLE, chance.randint(0, 2))),
             ("ner", "TAGS", chance.sample(WORDS, 1)),
             ("moods", "mood", chance.randint(0, 9) / 10),
         ):
             if chance.random() < 0.6:
-                said.setdefault(annotator, {})[field] = value
-        for annotator, values in said.items():
+                annotations.setdefault(annotator, {})[field] = value
+        for annotator, values in annotations.items():
             add_annotation(self.connection, passage, annotator, values)
-        return {field: value for values in said.values() for field, value in values.items()}
+        return {field: value for values in annotations.values() for field, value in values.items()}
 
     def vector(self) -> np.ndarray:
         """Every third vector is one that is there already, as repeated passages have it."""
         if self.rows and self.chance.random() < 1 / 3:
             return self.chance.choice(self.rows).vector
-        found = self.vectors.normal(size=D).astype(np.float32)
-        return found / np.linalg.norm(found)
+        vector = self.vectors.normal(size=D).astype(np.float32)
+        return vector / np.linalg.norm(vector)
 
     def delete(self, documents: int) -> None:
         for _ in range(documents):
@@ -151,7 +153,7 @@ class Corpus:
         flush(Writer(self.connection), self.folder, D)
 
     def expected(self, query: np.ndarray, k: int, passes: Callable[[Row], bool]) -> list[int]:
-        """By one sum in float64 for each passage: equal vectors have equal cosines."""
+        """The nearest ids, by one sum in float64 for each passage: equal vectors have equal cosines."""
         scored = [
             (
                 -float(
@@ -176,20 +178,20 @@ STATES: dict[State, Callable[[Corpus], None]] = {
 def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     seed = list(STATES).index(request.param)
     with closing(empty(tmp_path)) as connection:
-        made = Corpus(tmp_path, connection, random.Random(seed), np.random.default_rng(seed), [])
+        corpus = Corpus(tmp_path, connection, random.Random(seed), np.random.default_rng(seed), [])
         connection.execute("BEGIN")
         add_annotator(connection, "ner", ["person", "TAGS"])  # which documents have, too
         add_annotator(connection, "moods", ["mood"])
-        made.add(90)
+        corpus.add(90)
         connection.execute("COMMIT")
         connection.execute("PRAGMA foreign_keys = 1")
         connection.execute("PRAGMA synchronous = OFF")
-        STATES[request.param](made)
-        yield made
+        STATES[request.param](corpus)
+        yield corpus
 
 
 Filter = tuple[str, Callable[[Row], bool]]
-COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
@@ -199,10 +201,10 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def one(chance: random.Random) -> Filter:
+def random_condition(chance: random.Random) -> Filter:
     """A random condition, and what it means, said in Python."""
-    operator = chance.choice(list(COMPARED))
-    compared, missing = COMPARED[operator], operator == "!="
+    operator = chance.choice(list(OPERATORS))
+    compare, missing = OPERATORS[operator], operator == "!="
     word, year, page = chance.choice(WORDS), chance.randint(1990, 2030), chance.randint(1, 9)
     day = date(2020, 1, 1) + timedelta(chance.randint(0, 1500))
     folder, kind, lang = chance.choice(FOLDERS), chance.choice(KINDS), chance.choice(["en", "de", "fr"])
@@ -219,12 +221,12 @@ def one(chance: random.Random) -> Filter:
         (f"Kind{equal}{kind.upper()}", lambda r: (r.kind == kind) == (equal == "=")),
         (f"title:{shouted}", lambda r: word in r.title),
         (f"heading:'*{word[1:]}*'", lambda r: word in r.heading),
-        (f"page{operator}{page}", lambda r: missing if r.page is None else compared(r.page, page)),
+        (f"page{operator}{page}", lambda r: missing if r.page is None else compare(r.page, page)),
         ("has page", lambda r: r.page is not None),
-        (f"year {operator} {year}", lambda r: missing if r.year is None else compared(r.year, year)),
+        (f"year {operator} {year}", lambda r: missing if r.year is None else compare(r.year, year)),
         (
             f"DAY{operator}{day:%Y-%m}",
-            lambda r: missing if r.day is None else compared((r.day.year, r.day.month), month),
+            lambda r: missing if r.day is None else compare((r.day.year, r.day.month), month),
         ),
         (f"tags{equal}{shouted}", lambda r: (word in r.tags) == (equal == "=")),
         ("has tags", lambda r: bool(r.tags)),
@@ -236,25 +238,25 @@ def one(chance: random.Random) -> Filter:
             f"person='{person}' and mood={mood} and page={page}",
             lambda r: person in r.people and r.mood == mood and r.page == page,
         ),
-        (f"mood{operator}{mood}", lambda r: missing if r.mood is None else compared(r.mood, mood)),
+        (f"mood{operator}{mood}", lambda r: missing if r.mood is None else compare(r.mood, mood)),
         (f"author.lang in ({lang}, '{lang.upper()}')", lambda r: (r.lang or "").lower() == lang),
     ]
     text, passes = chance.choice(choices)
     return (f"({text})" if " and " in text else text), passes
 
 
-def some(chance: random.Random, depth: int = 0) -> Filter:
+def random_filter(chance: random.Random, depth: int = 0) -> Filter:
     """A random filter."""
     form = chance.choice(["one", "not", "and", "or"]) if depth < 3 else "one"
     if form == "one":
-        return one(chance)
-    text, passes = some(chance, depth + 1)
+        return random_condition(chance)
+    text, passes = random_filter(chance, depth + 1)
     if form == "not":
         return f"{chance.choice(['not', 'NOT'])} ({text})", lambda row: not passes(row)
-    other_text, other = some(chance, depth + 1)
+    other_text, other_passes = random_filter(chance, depth + 1)
     if form == "and":
-        return f"({text}) and ({other_text})", lambda row: passes(row) and other(row)
-    return f"({text}) Or ({other_text})", lambda row: passes(row) or other(row)
+        return f"({text}) and ({other_text})", lambda row: passes(row) and other_passes(row)
+    return f"({text}) Or ({other_text})", lambda row: passes(row) or other_passes(row)
 
 
 def test_random_filters_and_queries_equal_brute_force(
@@ -267,15 +269,15 @@ def test_random_filters_and_queries_equal_brute_force(
     for turn in range(150):
         # One of them never loads the file for so few passages, the other one does when it is first asked.
         monkeypatch.setattr(module, "_ALWAYS_READ", 2000 * (turn % 2))
-        text, passes = some(chance)
+        text, passes = random_filter(chance)
         query, k = corpus.vector().astype(np.float64), chance.choice([1, 3, 10, 1000])
         query = (query + corpus.vectors.normal(size=D) * chance.choice([0, 0.1])).astype(np.float32)
         query /= np.linalg.norm(query)
         only = matching(corpus.connection, parse(text))
         assert only.tolist() == [row.id for row in corpus.rows if passes(row)], text
-        found = [id_ for id_, _ in nearest(corpus.connection, store[turn % 2], query, k, only)]
-        assert found == corpus.expected(query, k, passes), text
-        assert len(found) == min(k, len(only))
+        ids = [id_ for id_, _ in nearest(corpus.connection, store[turn % 2], query, k, only)]
+        assert ids == corpus.expected(query, k, passes), text
+        assert len(ids) == min(k, len(only))
         sizes.add(min(len(only), 2) + (len(only) == len(corpus.rows)))
         by_faiss += bool(store[turn % 2]._codes)
     assert sizes >= {0, 2, 3}  # nothing, some, all

@@ -44,11 +44,11 @@ def foreign(index: Path, tmp_path: Path, own_cache: Path) -> Path:
     return place
 
 
-def test_no_model_is_looked_for_because_an_index_names_it(
+def test_no_model_is_loaded_because_a_foreign_index_names_it(
     foreign: Path, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr("search.encoding.models._locate", lambda name, offline: asked.append(name))
+    names = []
+    monkeypatch.setattr("search.encoding.models._locate", lambda name, offline: names.append(name))
     opened = Index.open(foreign)
     for name in (str(tiny_model), "somebody/model", "../model", "~/model"):
         fingerprint(foreign, model=name)
@@ -64,7 +64,7 @@ def test_no_model_is_looked_for_because_an_index_names_it(
                 command()
         assert opened.check().ok
     assert opened.query("the key", mode="lexical")
-    assert asked == []
+    assert names == []
 
 
 def test_a_model_that_the_user_names_is_remembered(foreign: Path, tiny_model: Path) -> None:
@@ -76,7 +76,9 @@ def test_a_model_that_the_user_names_is_remembered(foreign: Path, tiny_model: Pa
     assert torch.encoder.model == str(tiny_model)
 
 
-def test_an_index_of_ones_own_names_its_model(index: Path, own_cache: Path, tmp_path: Path) -> None:
+def test_an_index_in_the_data_folder_names_its_model(
+    index: Path, own_cache: Path, tmp_path: Path
+) -> None:
     assert Index.open(index).query("the key")
     fingerprint(index, model="somebody/model")
     link = index.with_name("link")
@@ -98,9 +100,7 @@ def test_a_path_that_leads_out_of_the_folder_is_no_hit(index: Path) -> None:
             Index.open(index).query("the key")
 
 
-def test_no_command_that_copies_a_folder_into_an_index_of_somebody_else_is_advised(
-    foreign: Path, tmp_path: Path, run: Run
-) -> None:
+def test_no_advice_copies_a_folder_into_a_foreign_index(foreign: Path, tmp_path: Path, run: Run) -> None:
     private = tmp_path / "private"
     private.mkdir()
     (private / "letter.md").write_text("A private letter.", encoding="utf-8")
@@ -108,8 +108,8 @@ def test_no_command_that_copies_a_folder_into_an_index_of_somebody_else_is_advis
     for version in (9, 8):
         meta(foreign, "schema_version", version)
         for command in (["check"], ["query", "key", "-m", "lexical"], ["status"]):
-            printed = " ".join(run(*command, "-i", foreign)[1:])
-            assert f"seewhy index {private}" not in printed
+            output = " ".join(run(*command, "-i", foreign)[1:])
+            assert f"seewhy index {private}" not in output
         assert f"seewhy index FOLDER --index {foreign}" in " ".join(run("check", "-i", foreign)[1:])
 
 
@@ -129,7 +129,7 @@ def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run)
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")
 @pytest.mark.parametrize("umask", [0])
-def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
+def test_indexes_and_caches_are_unreadable_to_others(
     notes: Path,
     tiny_model: Path,
     tmp_path: Path,
@@ -139,26 +139,28 @@ def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
 ) -> None:
     monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "data" / "seewhy"))
     monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "made" / "seewhy"))
-    seen: set[tuple[str, int]] = set()
+    modes: set[tuple[str, int]] = set()
 
     def look(_: object) -> None:
         for top in (tmp_path / "data", tmp_path / "made"):
             for path in [top, *top.rglob("*")] if top.exists() else []:
                 with contextlib.suppress(FileNotFoundError):
-                    seen.add((path.relative_to(tmp_path).as_posix(), stat.S_IMODE(path.lstat().st_mode)))
+                    modes.add((path.relative_to(tmp_path).as_posix(), stat.S_IMODE(path.lstat().st_mode)))
 
     before = os.umask(umask)
     try:
-        built = Index.build(notes, model=str(tiny_model), progress=look)
-        built.query("the key")
+        index = Index.build(notes, model=str(tiny_model), progress=look)
+        index.query("the key")
         look(None)
         Index.build(notes, rebuild=True, progress=look)
         look(None)
     finally:
         os.umask(before)
-    private = {name for name, mode in seen if not mode & 0o077}
-    assert [name for name, _ in sorted(seen) if not private & {name, *map(str, Path(name).parents)}] == []
-    assert {Path(name).name for name, _ in seen} >= {
+    private = {name for name, mode in modes if not mode & 0o077}
+    assert [
+        name for name, _ in sorted(modes) if not private & {name, *map(str, Path(name).parents)}
+    ] == []
+    assert {Path(name).name for name, _ in modes} >= {
         "index.db",
         "ann",
         "tmp",

@@ -1,4 +1,4 @@
-"""What has become of the files of hits since they were indexed."""
+"""State of the files of hits since they were indexed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from search.store.document_text import surroundings
 EVERYTHING = {"k": 100, "per_document": 0, "all_copies": True}
 
 
-def stands_there(hit: Hit) -> bool:
-    """Whether the lines that a hit names have its text."""
+def lines_have_text(hit: Hit) -> bool:
+    """True if the lines that a hit names have its text."""
     lines = Path(hit.path).read_text(encoding="utf-8").split("\n")
     return hit.text in "\n".join(lines[hit.line_start - 1 : hit.line_end])
 
@@ -28,11 +28,11 @@ def index(notes: Path, tiny_model: Path) -> Index:
     return Index.build(notes, model=str(tiny_model))
 
 
-def found(index: Index) -> dict[str, Hit]:
+def hits_by_document(index: Index) -> dict[str, Hit]:
     return {hit.document: hit for hit in index.query("key", mode="dense", **EVERYTHING)}
 
 
-def test_as_it_was_indexed(index: Index, notes: Path) -> None:
+def test_hits_of_unchanged_files_are_unchanged(index: Index, notes: Path) -> None:
     before = index.query("key", **EVERYTHING)
     assert {hit.changed for hit in before} == {""}
     assert {hit.document: hit.kind for hit in before}["keys.md"] == "markdown"
@@ -40,23 +40,23 @@ def test_as_it_was_indexed(index: Index, notes: Path) -> None:
     assert index.query("key", **EVERYTHING) == before
 
 
-def test_lines_put_before_and_a_text_that_is_gone(index: Index, notes: Path) -> None:
-    before = found(index)
+def test_inserted_lines_move_a_hit_and_a_lost_text_is_changed(index: Index, notes: Path) -> None:
+    before = hits_by_document(index)
     for name in ("deep/time.txt", "table.csv"):
         text = (notes / name).read_text(encoding="utf-8")
         (notes / name).write_text(f"new\n\n\n{text}", encoding="utf-8")
     (notes / "keys.md").write_text("# Keys\n\n## Find\n\nThe key is in the fire.\n", encoding="utf-8")
-    now = found(index)
+    after = hits_by_document(index)
     for name in ("keys.md", "table.csv#1"):
-        assert now[name].changed == "changed"
-        assert now[name].line_start == before[name].line_start
-    time = now["deep/time.txt"]
+        assert after[name].changed == "changed"
+        assert after[name].line_start == before[name].line_start
+    time = after["deep/time.txt"]
     assert (time.changed, time.line_start) == ("moved", before["deep/time.txt"].line_start + 3)
-    assert stands_there(time)
+    assert lines_have_text(time)
     assert surroundings(time, 1).lines_before == ((3, ""),)
 
 
-def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
+def test_deleted_files_are_gone_and_replaced_ones_changed(index: Index, notes: Path) -> None:
     (notes / "keys.md").unlink()
     (notes / "deep" / "time.txt").unlink()
     (notes / "deep").rmdir()
@@ -65,8 +65,8 @@ def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
     (notes / "table.csv").mkdir()
     (notes / "records.jsonl").unlink()
     (notes / "records.jsonl").symlink_to("/dev/zero")
-    changed = {hit.document.partition("#")[0]: hit.changed for hit in index.query("key", **EVERYTHING)}
-    assert changed == {
+    states = {hit.document.partition("#")[0]: hit.changed for hit in index.query("key", **EVERYTHING)}
+    assert states == {
         "keys.md": "gone",
         "deep/time.txt": "gone",
         "table.csv": "changed",
@@ -81,7 +81,7 @@ def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are of POSIX")
-def test_contents_that_nothing_can_be_done_with(
+def test_unreadable_contents_are_changed(
     index: Index, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (notes / "keys.md").unlink()
@@ -93,16 +93,19 @@ def test_contents_that_nothing_can_be_done_with(
     (notes / "deep" / "time.txt").write_text(
         "new\nMany people say that time is long.\nIt is not.\n", encoding="utf-8"
     )
-    assert found(index)["deep/time.txt"].changed == "moved"
+    assert hits_by_document(index)["deep/time.txt"].changed == "moved"
     monkeypatch.setattr("search.store.freshness._MAX_SIZE", 20)
-    assert found(index)["deep/time.txt"].changed == "changed"
+    assert hits_by_document(index)["deep/time.txt"].changed == "changed"
 
 
-def test_the_nearest_of_several_places(index: Index, notes: Path) -> None:
+def test_a_moved_text_is_found_at_its_nearest_occurrence(index: Index, notes: Path) -> None:
     text = (notes / "deep" / "time.txt").read_text(encoding="utf-8")
     (notes / "deep" / "time.txt").write_text("\n" + text + "\n" * 30 + text, encoding="utf-8")
-    assert found(index)["deep/time.txt"].line_start == 2
+    assert hits_by_document(index)["deep/time.txt"].line_start == 2
     (notes / "deep" / "time.txt").write_bytes(b"a\r\nb\rc\n" + text.encode())
-    assert (found(index)["deep/time.txt"].line_start, found(index)["deep/time.txt"].line_end) == (4, 5)
+    assert (
+        hits_by_document(index)["deep/time.txt"].line_start,
+        hits_by_document(index)["deep/time.txt"].line_end,
+    ) == (4, 5)
     (notes / "deep" / "time.txt").write_text("\n" * 50 + text + "\n" * 30 + text, encoding="utf-8")
-    assert found(index)["deep/time.txt"].line_start == 51
+    assert hits_by_document(index)["deep/time.txt"].line_start == 51

@@ -33,7 +33,7 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_can_change_an_answer_raises_it(change: str, notes: Path, index: Path) -> None:
+def test_a_change_of_answers_raises_the_generation(change: str, notes: Path, index: Path) -> None:
     before = generation(index)
     CHANGES[change](notes, index)
     Index.build(notes, index=str(index))
@@ -42,7 +42,7 @@ def test_what_can_change_an_answer_raises_it(change: str, notes: Path, index: Pa
     assert Index.build(notes, index=str(index)).generation == after
 
 
-def test_what_no_answer_is_made_of_leaves_it(notes: Path, index: Path) -> None:
+def test_a_run_without_changes_and_a_repair_keep_the_generation(notes: Path, index: Path) -> None:
     before = generation(index)
     Index.build(notes, index=str(index))
     shutil.rmtree(index / "ann")
@@ -52,14 +52,16 @@ def test_what_no_answer_is_made_of_leaves_it(notes: Path, index: Path) -> None:
 
 def test_a_file_that_was_just_written_is_read_again_without_a_change(notes: Path, index: Path) -> None:
     (notes / "new.txt").write_text("a new sound", encoding="utf-8")
-    changed = Index.build(notes, index=str(index)).generation
+    number = Index.build(notes, index=str(index)).generation
     os.utime(notes / "new.txt", (1, 1))  # as two seconds later
     again = Index.build(notes, index=str(index))
-    assert again.generation == changed
+    assert again.generation == number
     assert again.report and again.report.unchanged == 4
 
 
-def test_no_number_comes_twice_when_a_copy_is_put_back(notes: Path, index: Path, tmp_path: Path) -> None:
+def test_no_generation_comes_twice_when_a_copy_is_restored(
+    notes: Path, index: Path, tmp_path: Path
+) -> None:
     shutil.copytree(index, tmp_path / "copy")
     numbers = {generation(index)}
     for text in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Which index a name, a folder or nothing at all means."""
+"""The index that a name, a folder or nothing at all means."""
 
 import sqlite3
 from contextlib import closing
@@ -16,32 +16,33 @@ def folder(path: Path) -> Path:
     return path
 
 
-def test_by_name_path_folder_and_place(
+def test_an_index_opens_by_name_path_and_folder_and_from_inside_it(
     tmp_path: Path, own_home: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = folder(tmp_path / "one" / "notes")
-    index = Index.build(one, model=str(tiny_model)).path
+    first = folder(tmp_path / "one" / "notes")
+    index = Index.build(first, model=str(tiny_model)).path
     assert index == own_home / "indexes" / "notes"
-    for what in ("notes", str(index), index, one, f"{one}/"):
-        assert Index.open(what).path == index
+    for name in ("notes", str(index), index, first, f"{first}/"):
+        assert Index.open(name).path == index
     assert Index.open(None).path == index  # the only one
 
-    two = folder(tmp_path / "two" / "notes")  # another folder of the same name
-    other = Index.build(two, model=str(tiny_model)).path
-    assert other.name.startswith("notes-")
-    assert (Index.open(one).path, Index.open(two).path) == (index, other)
+    second = folder(tmp_path / "two" / "notes")  # another folder of the same name
+    second_index = Index.build(second, model=str(tiny_model)).path
+    assert second_index.name.startswith("notes-")
+    assert (Index.open(first).path, Index.open(second).path) == (index, second_index)
     with pytest.raises(
-        IndexNotFound, match=rf"which index\? Choose one with --index: notes \({one}\), {other.name}"
+        IndexNotFound,
+        match=rf"which index\? Choose one with --index: notes \({first}\), {second_index.name}",
     ):
         Index.open(None)
-    (two / "deep").mkdir()
-    monkeypatch.chdir(two / "deep")
-    assert Index.open(None).path == other
+    (second / "deep").mkdir()
+    monkeypatch.chdir(second / "deep")
+    assert Index.open(None).path == second_index
     monkeypatch.setenv("SEEWHY_INDEX", "notes")
     assert Index.open(None).path == index
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_an_index_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexNotFound, match="no index yet"):
         Index.open(None)
     with pytest.raises(IndexNotFound, match="no index 'nope'. No index yet"):
@@ -50,7 +51,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         Index.open(folder(tmp_path / "notes"))
 
 
-def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(InputError, match="is not a valid index name"):
         Index.build(folder(tmp_path / "notes"), index="a*b", model=str(tiny_model))
 
@@ -71,18 +72,18 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
         ),
     ],
 )
-def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_again(
+def test_an_index_of_another_format_is_refused_with_the_command_that_rebuilds_it(
     tmp_path: Path, tiny_model: Path, version: int, error: type[Exception], message: str
 ) -> None:
     notes = folder(tmp_path / "notes")
-    built = Index.build(notes, model=str(tiny_model))
-    before = built.query("a word")
+    index = Index.build(notes, model=str(tiny_model))
+    before = index.query("a word")
     damage.execute(
-        built.path,
+        index.path,
         f"UPDATE meta SET value = '{version}' WHERE key = 'schema_version'",
         "ALTER TABLE passages DROP COLUMN hidden",
     )
-    for command in (lambda: Index.open(built.path), lambda: Index.build(notes, model=str(tiny_model))):
+    for command in (lambda: Index.open(index.path), lambda: Index.build(notes, model=str(tiny_model))):
         with pytest.raises(error, match=message):
             command()
     again = Index.build(notes, model=str(tiny_model), rebuild=True).query("a word")
@@ -92,7 +93,7 @@ def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_ag
     )
 
 
-def test_databases_of_other_programs(tmp_path: Path) -> None:
+def test_databases_of_other_programs_are_damaged_indexes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
         connection.execute("CREATE TABLE t (a)")
     with pytest.raises(IndexDamaged, match="cannot read"):
@@ -102,7 +103,7 @@ def test_databases_of_other_programs(tmp_path: Path) -> None:
         Index.open(tmp_path)
 
 
-def test_an_unreadable_index_of_a_folder_is_named_and_not_passed_over(
+def test_an_unreadable_index_of_a_folder_is_an_error_and_not_replaced(
     tmp_path: Path, tiny_model: Path
 ) -> None:
     root = folder(tmp_path / "notes")

@@ -39,12 +39,12 @@ def tree(top: Path) -> Tree:
     paths = {path: path.lstat() for path in [top, *top.rglob("*")]}
     return {
         path.relative_to(top).as_posix(): (
-            seen.st_mode,
-            seen.st_mtime_ns,
-            seen.st_ino,
-            path.read_bytes() if stat.S_ISREG(seen.st_mode) else b"",
+            status.st_mode,
+            status.st_mtime_ns,
+            status.st_ino,
+            path.read_bytes() if stat.S_ISREG(status.st_mode) else b"",
         )
-        for path, seen in paths.items()
+        for path, status in paths.items()
     }
 
 
@@ -122,7 +122,7 @@ def test_no_command_follows_a_link(own: tuple[Path, Path], tiny_model: Path, pla
 
 
 @pytest.mark.parametrize("place", sorted(OWN_NAMES - {JOURNAL}))
-def test_whoever_writes_learns_which_name_is_a_link(own: tuple[Path, Path], place: str) -> None:
+def test_commands_that_write_name_the_link(own: tuple[Path, Path], place: str) -> None:
     notes, index = own
     link(index / place, index.with_name("outside"))
     for name in ("index", "rebuild", "remove"):
@@ -140,7 +140,7 @@ def test_the_index_folder_itself_may_be_a_link(own: tuple[Path, Path], tmp_path:
 
 
 @pytest.mark.parametrize(("place", "command"), [(VECTORS, "repair"), (WORK, "index")])
-def test_the_decoys_would_show_it(
+def test_the_decoys_change_where_links_are_not_looked_for(
     own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, place: str, command: str
 ) -> None:
     """A planted defect: without the look at links the same decoys are changed."""

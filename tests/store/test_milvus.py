@@ -36,7 +36,7 @@ EXTENSIONS = (".md", ".txt", ".rst")
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With weights of its own: an index on a server goes by the name that the model with these weights has here."""
+    """A model with weights of its own: an index on a server is named after its weights."""
     return save_tiny_bert(tmp_path_factory.mktemp("models") / "milvus", seed=31)
 
 
@@ -66,7 +66,7 @@ def folder(tmp_path: Path) -> Path:
     return write_texts(tmp_path)
 
 
-def built(folder: Path, model: Path, address: str) -> tuple[Index, Index]:
+def build_both(folder: Path, model: Path, address: str) -> tuple[Index, Index]:
     """The index in the folder, and a reader of the one on the server."""
     near = Index.build(folder, index="near", model=str(model))
     Index.build(folder, index="far", model=str(model), store=address)
@@ -74,24 +74,24 @@ def built(folder: Path, model: Path, address: str) -> tuple[Index, Index]:
 
 
 @pytest.fixture(scope="module")
-def both(
+def indexes(
     tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, milvus_server: MilvusServer
 ) -> tuple[Index, Index]:
-    """Both, for reading: they are made once for all tests."""
+    """An index in a folder and one on the server, for reading: they are built once for all tests."""
     place = tmp_path_factory.mktemp("both")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(place / "home"))
-        return built(write_texts(place), tiny_model, f"{milvus_server.uri}/both")
+        return build_both(write_texts(place), tiny_model, f"{milvus_server.uri}/both")
 
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What is asked of the server, by kind."""
-    made = Counter[str]()
+    """Number of requests to the server, by kind."""
+    counts = Counter[str]()
 
     def counting(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            made[name] += 1
+            counts[name] += 1
             return real(*args, **options)
 
         return call
@@ -100,18 +100,18 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(
             pymilvus.MilvusClient, name, counting(name, getattr(pymilvus.MilvusClient, name))
         )
-    return made
+    return counts
 
 
 def places(hits: list[Hit]) -> list[tuple[str, int]]:
     return [(hit.document, hit.start) for hit in hits]
 
 
-def same_answers(near: Index, far: Index) -> None:
+def assert_same_answers(near: Index, far: Index) -> None:
     for query in QUERIES:
-        mine, theirs = near.query(query, all_copies=True), far.query(query, all_copies=True)
-        assert places(mine) == places(theirs)
-        assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in mine], abs=1e-6)
+        expected, actual = near.query(query, all_copies=True), far.query(query, all_copies=True)
+        assert places(expected) == places(actual)
+        assert [hit.score for hit in actual] == pytest.approx([hit.score for hit in expected], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -120,25 +120,25 @@ def same_answers(near: Index, far: Index) -> None:
         {}, {"mode": "dense"}, {"mode": "lexical"}, {"k": 30, "per_document": 1}, {"without": ["key"]},
     ],
 )  # fmt: skip
-def test_the_hits_are_those_of_the_folder_and_labelled(
-    both: tuple[Index, Index], options: dict[str, Any]
+def test_hits_of_a_server_are_those_of_the_folder_and_marked_approximate(
+    indexes: tuple[Index, Index], options: dict[str, Any]
 ) -> None:
-    near, far = both
-    mine = near.query("rotate the key", all_copies=True, **options)
-    theirs = far.query("rotate the key", all_copies=True, **options)
-    assert places(mine) == places(theirs)
-    for one, other in zip(mine, theirs, strict=True):
-        assert (other.text, other.line_start, other.title, other.metadata) == (
-            one.text, one.line_start, one.title, one.metadata,
+    near, far = indexes
+    expected = near.query("rotate the key", all_copies=True, **options)
+    actual = far.query("rotate the key", all_copies=True, **options)
+    assert places(expected) == places(actual)
+    for near_hit, far_hit in zip(expected, actual, strict=True):
+        assert (far_hit.text, far_hit.line_start, far_hit.title, far_hit.metadata) == (
+            near_hit.text, near_hit.line_start, near_hit.title, near_hit.metadata,
         )  # fmt: skip
-        assert other.score == pytest.approx(one.score, abs=1e-6)
-        assert other.approximate
-        assert not one.approximate
+        assert far_hit.score == pytest.approx(near_hit.score, abs=1e-6)
+        assert far_hit.approximate
+        assert not near_hit.approximate
     assert "this list is approximate" in far.notes[0]
 
 
-def test_every_score_adds_up(both: tuple[Index, Index]) -> None:
-    near, far = both
+def test_every_score_adds_up(indexes: tuple[Index, Index]) -> None:
+    near, far = indexes
     for query in QUERIES:
         hits = far.query(query, k=5)
         for hit, why in zip(hits, far.explain(query, hits), strict=True):
@@ -154,8 +154,8 @@ def test_every_score_adds_up(both: tuple[Index, Index]) -> None:
     )
 
 
-def test_a_query_takes_at_most_six_requests(both: tuple[Index, Index], requests: Counter[str]) -> None:
-    _, far = both
+def test_a_query_takes_at_most_six_requests(indexes: tuple[Index, Index], requests: Counter[str]) -> None:
+    _, far = indexes
     far.query("warm")
     for query in QUERIES:
         for options in (
@@ -179,14 +179,14 @@ PASSES = [
 ]  # fmt: skip
 
 
-def test_filters_pass_what_they_pass_in_the_folder(both: tuple[Index, Index]) -> None:
-    near, far = both
-    all_of_them = {"k": 200, "per_document": 0, "all_copies": True, "mode": "dense"}
+def test_filters_pass_the_same_passages_as_in_the_folder(indexes: tuple[Index, Index]) -> None:
+    near, far = indexes
+    options = {"k": 200, "per_document": 0, "all_copies": True, "mode": "dense"}
     passing = 0
     for where in PASSES:
-        mine = set(places(near.query("key", where=where, **all_of_them)))  # type: ignore[arg-type]
-        assert set(places(far.query("key", where=where, **all_of_them))) == mine, where  # type: ignore[arg-type]
-        passing += bool(mine)
+        expected = set(places(near.query("key", where=where, **options)))  # type: ignore[arg-type]
+        assert set(places(far.query("key", where=where, **options))) == expected, where  # type: ignore[arg-type]
+        passing += bool(expected)
     assert passing >= 24
 
 
@@ -204,16 +204,16 @@ def test_filters_pass_what_they_pass_in_the_folder(both: tuple[Index, Index]) ->
     ],
 )
 def test_a_filter_that_a_server_cannot_answer_is_refused_by_name(
-    both: tuple[Index, Index], where: str
+    indexes: tuple[Index, Index], where: str
 ) -> None:
     part = where.rpartition(" and ")[2]
     with pytest.raises(
         InputError, match=re.escape(f"an index on a Milvus server does not support '{part}'")
     ):
-        both[1].query("key", where=where)
+        indexes[1].query("key", where=where)
 
 
-def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
+def test_an_update_sends_only_changes_whatever_the_size_of_the_index(
     folder: Path, tiny_model: Path, milvus: str, requests: Counter[str]
 ) -> None:
     def edit(far: Index, files: list[Path]) -> tuple[int, int]:
@@ -224,14 +224,14 @@ def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
         return sum(requests.values()), requests["upsert"]
 
     near = Index.build(folder, index="near", model=str(tiny_model))
-    few = folder.parent / "few"
-    few.mkdir()
+    small_folder = folder.parent / "few"
+    small_folder.mkdir()
     for number in range(2):
-        (few / f"{number}.md").write_text("# Old\n\nThe old door.\n", encoding="utf-8")
-    small = Index.build(few, index="few", model=str(tiny_model), store=f"{milvus}_few")
+        (small_folder / f"{number}.md").write_text("# Old\n\nThe old door.\n", encoding="utf-8")
+    small = Index.build(small_folder, index="few", model=str(tiny_model), store=f"{milvus}_few")
     large = Index.build(folder, index="far", model=str(tiny_model), store=milvus)
     files = sorted(path for path in folder.rglob("*.txt"))
-    assert edit(small, sorted(few.iterdir())) == edit(large, files)
+    assert edit(small, sorted(small_folder.iterdir())) == edit(large, files)
     files[1].unlink()
     files[2].rename(files[2].with_name("renamed.txt"))
     with files[3].open("a") as file:
@@ -239,7 +239,7 @@ def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
     report = Index.open("far").update()
     assert (report.added, report.changed, report.removed) == (1, 1, 2)
     near.update()
-    same_answers(near, Index.open(milvus))
+    assert_same_answers(near, Index.open(milvus))
     assert large.status().passages == near.status().passages == report.passages
     assert large.status().tokens == near.status().tokens == report.tokens
     requests.clear()
@@ -247,35 +247,35 @@ def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
     assert requests["search"] == requests["query"] == 0
 
 
-def test_a_rebuild_answers_when_it_is_whole(
+def test_a_rebuild_is_visible_only_when_it_is_complete(
     folder: Path, tiny_model: Path, milvus: str, other_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near, far = built(folder, tiny_model, milvus)
+    near, far = build_both(folder, tiny_model, milvus)
     before = places(far.query("rotate the key"))
-    put, looks = pymilvus.MilvusClient.upsert, Counter[str]()
+    upsert, counts = pymilvus.MilvusClient.upsert, Counter[str]()
 
-    def looking(*args: Any, **options: Any) -> None:
-        put(*args, **options)
-        looks["same"] += places(far.query("rotate the key")) == before
+    def watch(*args: Any, **options: Any) -> None:
+        upsert(*args, **options)
+        counts["same"] += places(far.query("rotate the key")) == before
 
     with monkeypatch.context() as patch:
-        patch.setattr(pymilvus.MilvusClient, "upsert", looking)
+        patch.setattr(pymilvus.MilvusClient, "upsert", watch)
         Index.build(folder, index="far", rebuild=True, model=str(other_model))
-    assert looks["same"] > 1
+    assert counts["same"] > 1
     with pytest.raises(ChangedMeanwhile, match="rebuilt with other settings"):
         far.query("rotate the key")
     near = Index.build(folder, index="near", rebuild=True, model=str(other_model))
-    same_answers(near, far)
+    assert_same_answers(near, far)
 
 
 class Killed(BaseException):
-    """What a run dies of, in its middle."""
+    """Raised in the middle of a run, which it ends."""
 
 
 @pytest.mark.parametrize(
     ("name", "rebuild"), [("upsert", False), ("create_alias", False), ("alter_alias", True)]
 )
-def test_a_run_that_was_killed_is_gone_on_with(
+def test_a_killed_run_is_continued(
     folder: Path,
     tiny_model: Path,
     milvus: str,
@@ -314,53 +314,57 @@ def test_a_run_that_was_killed_is_gone_on_with(
     first.write_text("# Short\n\nThe key.\n", encoding="utf-8")
     Index.build(folder, index="far")
     near = Index.build(folder, index="near", model=str(tiny_model))
-    same_answers(near, Index.open(milvus))
+    assert_same_answers(near, Index.open(milvus))
     assert len(Index.open(milvus).query("key", k=900, per_document=0)) == near.status().passages
 
 
-def test_a_server_that_is_killed_keeps_what_it_has_and_the_next_run_goes_on(
+def test_the_next_run_continues_after_the_server_was_killed(
     folder: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
     server = MilvusServer(tmp_path / "data")
     server.start()
-    address, put, calls = f"{server.uri}/texts", pymilvus.MilvusClient.upsert, iter(range(100))
+    address, upsert, calls = f"{server.uri}/texts", pymilvus.MilvusClient.upsert, iter(range(100))
 
-    def killing(*args: Any, **options: Any) -> None:
-        put(*args, **options)
+    def kill_after(*args: Any, **options: Any) -> None:
+        upsert(*args, **options)
         if next(calls) == 2:
             server.kill()
 
     with monkeypatch.context() as patch:
         patch.setattr("search.store.milvus.client._FIRST_PAUSE", 0.01)
-        patch.setattr(pymilvus.MilvusClient, "upsert", killing)
+        patch.setattr(pymilvus.MilvusClient, "upsert", kill_after)
         with pytest.raises(StoreUnavailable, match="does not respond"):
             Index.build(folder, index="far", model=str(tiny_model), store=address)
     server.start()
     try:
         Index.build(folder, index="far")
-        same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(address))
+        assert_same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(address))
     finally:
         server.kill()
 
 
-def test_workers_stream_too(folder: Path, tiny_model: Path, milvus: str) -> None:
+def test_several_workers_upload_the_same_index(folder: Path, tiny_model: Path, milvus: str) -> None:
     Index.build(folder, index="far", model=str(tiny_model), store=milvus, workers=2)
-    same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(milvus))
+    assert_same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(milvus))
 
 
 @pytest.mark.parametrize("kind", ["HNSW"])
-def test_other_kinds_of_indexes_answer(folder: Path, tiny_model: Path, milvus: str, kind: str) -> None:
+def test_an_index_of_another_kind_answers(folder: Path, tiny_model: Path, milvus: str, kind: str) -> None:
     far = Index.build(folder, index="far", model=str(tiny_model), store=milvus, store_index=kind)
     assert far.status().vectors == f"on the server, {kind}"
     assert len(far.query("rotate the key")) == 10
 
 
-def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> None:
+def test_commands_work_with_a_server_or_say_that_they_cannot(
+    run: Run, notes: Path, tiny_model: Path, milvus: str
+) -> None:
     assert run("index", notes, "--model", tiny_model, "--store", milvus)[0] == 0
-    here, there = (json.loads(run("query", "key", "--json", *more)[1]) for more in ((), ("-i", milvus)))
-    assert [hit["text"] for hit in here] == [hit["text"] for hit in there]
-    assert here[0]["approximate"]
+    output, far_output = (
+        json.loads(run("query", "key", "--json", *more)[1]) for more in ((), ("-i", milvus))
+    )
+    assert [hit["text"] for hit in output] == [hit["text"] for hit in far_output]
+    assert output[0]["approximate"]
     assert "this list is approximate" in run("query", "key", "-i", milvus)[2]
     assert milvus in run("status")[1]
     assert "notes" in run("list")[1]
@@ -374,19 +378,19 @@ def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> N
     code, _, err = run("index", notes, "--store", "none")
     assert code == 0
     assert not json.loads(run("query", "key", "--json")[1])[0]["approximate"]
-    assert json.loads(run("query", "key", "--json", "-i", milvus)[1]) == there
+    assert json.loads(run("query", "key", "--json", "-i", milvus)[1]) == far_output
     assert "is stored on this machine" in run("index", notes, "--store", milvus)[2]
     assert run("remove", milvus, "--yes")[0] == 0
     assert "no index" in run("query", "key", "-i", milvus)[2]
 
 
-def test_another_index_is_not_replaced_unless_that_is_said(
+def test_another_index_is_replaced_only_with_rebuild(
     run: Run, notes: Path, tiny_model: Path, milvus: str
 ) -> None:
     assert run("index", notes, "--index", "a", "--model", tiny_model, "--store", milvus)[0] == 0
-    other = ("index", notes, "--index", "b", "--model", tiny_model, "--store", milvus)
-    assert "already holds an index" in run(*other)[2]
-    assert run(*other, "--rebuild")[0] == 0
+    command = ("index", notes, "--index", "b", "--model", tiny_model, "--store", milvus)
+    assert "already holds an index" in run(*command)[2]
+    assert run(*command, "--rebuild")[0] == 0
     assert "was deleted or replaced by another index. To upload" in run("index", "--index", "a")[2]
     assert run("remove", "b", "--yes")[0] == 0
     assert "no index" in run("query", "key", "-i", milvus)[2]
@@ -401,12 +405,12 @@ def test_another_index_is_not_replaced_unless_that_is_said(
         ("http://host/notes", "is not a valid address"),
     ],
 )
-def test_an_address_that_is_none_is_refused(notes: Path, address: str, why: str) -> None:
+def test_an_invalid_address_is_refused(notes: Path, address: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         Index.build(notes, store=address)
 
 
-def test_an_index_of_somebody_else_sends_nothing(
+def test_a_foreign_index_sends_nothing_to_a_server(
     notes: Path, tiny_model: Path, milvus: str, tmp_path: Path
 ) -> None:
     place = str(tmp_path / "elsewhere")
@@ -422,8 +426,8 @@ def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None
     assert methods - vars(MilvusSnapshot).keys() == {"terms", "tokenize"}
 
 
-def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(both: tuple[Index, Index]) -> None:
-    _, far = both
+def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(indexes: tuple[Index, Index]) -> None:
+    _, far = indexes
     assert far.facets() == ()
     for list_passages in (searcher_of(far).map, far.duplicates):
         with pytest.raises(InputError, match="cannot list all passages. Use a local index"):

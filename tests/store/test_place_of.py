@@ -1,4 +1,4 @@
-"""What a path means in an index."""
+"""Paths, resolved to documents, records and passages of an index."""
 
 import os
 from pathlib import Path
@@ -17,12 +17,14 @@ def store(notes: Path, tiny_model: Path) -> Store:
     return Store(search.Index.build(notes, model=str(tiny_model)).path)
 
 
-def place_of(store: Store, what: str | Path) -> ResolvedPath:
+def place_of(store: Store, path: str | Path) -> ResolvedPath:
     with store.reading() as snapshot:
-        return snapshot.resolve(what)
+        return snapshot.resolve(path)
 
 
-def test_a_path_from_anywhere(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_resolves_from_the_root_the_index_and_the_current_folder(
+    store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = place_of(store, notes / "deep" / "time.txt")
     assert (expected.name, expected.document, len(expected.passages)) == (
         "deep/time.txt",
@@ -35,7 +37,7 @@ def test_a_path_from_anywhere(store: Store, notes: Path, monkeypatch: pytest.Mon
     assert place_of(store, "../deep/./time.txt") == expected
 
 
-def test_records_and_lines(store: Store, notes: Path) -> None:
+def test_a_record_or_a_line_resolves_to_its_passages(store: Store, notes: Path) -> None:
     whole = place_of(store, notes / "table.csv")
     record = place_of(store, f"{notes / 'table.csv'}#2")
     assert (whole.document, record.document) == ("table.csv", "table.csv#2")
@@ -55,7 +57,9 @@ def test_a_name_that_looks_like_a_line_is_a_name(store: Store) -> None:
     assert (place.name, place.line, len(place.passages)) == ("odd:7", None, 1)
 
 
-def test_what_is_not_there(store: Store, tmp_path: Path, notes: Path) -> None:
+def test_paths_outside_the_index_have_no_passages_and_folders_are_refused(
+    store: Store, tmp_path: Path, notes: Path
+) -> None:
     place = place_of(store, "no/such.md#3")
     assert (place.name, place.record, place.passages) == ("no/such.md", 3, ())
     (tmp_path / "other.md").write_text("x", encoding="utf-8")
@@ -66,6 +70,6 @@ def test_what_is_not_there(store: Store, tmp_path: Path, notes: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_way_through_a_link(store: Store, notes: Path, tmp_path: Path) -> None:
+def test_a_path_through_a_link_resolves(store: Store, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(notes)
     assert place_of(store, tmp_path / "link" / "deep" / "time.txt").name == "deep/time.txt"

@@ -22,7 +22,7 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
 
 
-def found(index: search.Index, query: str, **options: bool) -> set[str]:
+def texts_of(index: search.Index, query: str, **options: bool) -> set[str]:
     return {hit.text for hit in index.query(query, k=100, mode="lexical", **options)}
 
 
@@ -70,8 +70,10 @@ def lines(tmp_path: Path, tiny_model: Path) -> search.Index:
         ("😀 \0 ' \" NOT", set()),
     ],
 )
-def test_what_is_found(lines: search.Index, query: str, expected: set[str]) -> None:
-    assert found(lines, query) == expected
+def test_a_query_finds_the_texts_with_its_words(
+    lines: search.Index, query: str, expected: set[str]
+) -> None:
+    assert texts_of(lines, query) == expected
 
 
 def hostile(rng: random.Random) -> Iterator[str]:
@@ -96,7 +98,7 @@ def hostile(rng: random.Random) -> Iterator[str]:
             yield "".join(rng.choices('"*^:()-+ kloc', k=rng.randint(1, 30)))
 
 
-def test_a_thousand_hostile_queries(index: search.Index) -> None:
+def test_a_thousand_hostile_queries_answer_as_their_bare_words(index: search.Index) -> None:
     """None is an error, and none means more than its words: the answer is that of the bare words."""
     rng, queries = random.Random(7), hostile(random.Random(11))
     with Store(index.path).reading() as snapshot:
@@ -108,9 +110,9 @@ def test_a_thousand_hostile_queries(index: search.Index) -> None:
             ids, scores = snapshot.keyword_scores(terms).best(len(rows))
             assert (scores > 0).all() and len(ids) == len(set(ids.tolist()))
             if number % 2 == 0:
-                wanted = {stem for term in terms for stem in term.stems if len(term.stems) == 1}
+                query_stems = {stem for term in terms for stem in term.stems if len(term.stems) == 1}
                 single = all(len(term.stems) == 1 for term in terms)
-                expected = {id_ for id_, there in stems.items() if there & wanted}
+                expected = {id_ for id_, passage_stems in stems.items() if passage_stems & query_stems}
                 assert set(ids.tolist()) == expected if single else set(ids.tolist()) >= expected
             for term in terms:
                 assert query[term.start : term.end] == term.text
@@ -145,13 +147,13 @@ def test_words_cover_letters_and_digits() -> None:
 
 
 @pytest.mark.parametrize("letter", ["a", "A", "7", "aB", "é", "ABc", "_", "字"])
-def test_a_word_without_an_end_takes_no_time(letter: str) -> None:
+def test_a_very_long_word_is_split_within_a_second(letter: str) -> None:
     started = time.process_time()
     indexable("", letter * 50_000)
     assert time.process_time() - started < 1
 
 
-def test_a_name_has_no_part_of_one_letter() -> None:
+def test_an_identifier_has_no_part_of_one_letter() -> None:
     text = "iPhone and iOS, vitaminC, 3D, getA"
     spans = [text[start:end] for start, end in word_spans(text)]
     assert spans == ["iPhone", "Phone", "and", "iOS", "OS", "vitaminC", "vitamin", "3D", "getA", "get"]
@@ -162,23 +164,23 @@ def test_a_name_has_no_part_of_one_letter() -> None:
 FAR = "\u05d0"  # a word that only the careful way looks for
 
 
-def test_words_of_latin_texts_are_those_that_are_found_letter_by_letter() -> None:
+def test_words_of_latin_texts_equal_a_scan_letter_by_letter() -> None:
     blocks = ((0, 0x2FF), (0x370, 0x482), (0x48A, 0x590), (0x2000, 0x20CF), (0x2100, 0x2BFF))
     near = [chr(code) for first, last in blocks for code in range(first, last + 1)]
-    drawn = random.Random(0)
-    texts = [f"a{one}B {one}{one}1" for one in near]
-    texts += ["".join(drawn.choices([*"aZ9_ é\u2019", *near], k=20)) for _ in range(500)]
+    rng = random.Random(0)
+    texts = [f"a{letter}B {letter}{letter}1" for letter in near]
+    texts += ["".join(rng.choices([*"aZ9_ é\u2019", *near], k=20)) for _ in range(500)]
     for text in texts:
         *slowly, last = word_spans(f"{text} {FAR}")
         assert last == (len(text) + 1, len(text) + 2)
         assert list(word_spans(text)) == slowly
 
 
-def test_marks_and_ideographs_are_found_in_others() -> None:
+def test_combining_marks_stay_in_words_and_ideographs_are_words() -> None:
     assert list(word_spans("e\u0301a 中文b")) == [(0, 3), (4, 5), (5, 6), (6, 7)]
 
 
-def test_meaning_alone_needs_no_postings(index: search.Index, tmp_path: Path) -> None:
+def test_a_dense_query_needs_no_postings(index: search.Index, tmp_path: Path) -> None:
     before = index.query("the key is in the water", k=1, mode="dense")
     copy = Path(shutil.copytree(index.path, tmp_path / "copy"))
     for file in (copy / "ann").glob("*.words"):

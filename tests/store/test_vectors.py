@@ -53,27 +53,27 @@ def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) 
 
 
 def queries(n: int) -> np.ndarray:
-    found = np.random.default_rng(1).normal(size=(n, D)).astype(np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    rows = np.random.default_rng(1).normal(size=(n, D)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> Store:
     store = Store(folder)
     for query in [*queries(8), vectors[3]]:
         for k in (1, 7, 1000):
-            found = nearest(connection, store, query, k)
-            assert [id_ for id_, _ in found] == brute_force(ids, vectors, query, k)
-            cosines = vectors[[id_ - 1 for id_, _ in found]] @ query
-            np.testing.assert_allclose([cosine for _, cosine in found], cosines, rtol=0, atol=1e-6)
+            hits = nearest(connection, store, query, k)
+            assert [id_ for id_, _ in hits] == brute_force(ids, vectors, query, k)
+            cosines = vectors[[id_ - 1 for id_, _ in hits]] @ query
+            np.testing.assert_allclose([cosine for _, cosine in hits], cosines, rtol=0, atol=1e-6)
     return store
 
 
-def test_with_a_file_a_tail_and_deleted_passages(
+def test_search_is_exact_with_segments_a_tail_and_deleted_passages(
     filled: tuple[Path, sqlite3.Connection, np.ndarray],
 ) -> None:
     folder, connection, vectors = filled
     segments.flush(Writer(connection), folder, D)
-    assert [(one.first, one.last) for one in read_segments(connection)] == [
+    assert [(segment.first, segment.last) for segment in read_segments(connection)] == [
         (1, 144),
         (145, 288),
         (289, 300),
@@ -83,21 +83,21 @@ def test_with_a_file_a_tail_and_deleted_passages(
 
     more = queries(30)[::-1].copy()
     add(connection, more)
-    gone = [*range(1, 300, 7), 305]
-    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    bury(connection, gone)
+    deleted = [*range(1, 300, 7), 305]
+    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in deleted])
+    bury(connection, deleted)
     count(connection)
-    ids = [id_ for id_ in range(1, 331) if id_ not in gone]
+    ids = [id_ for id_ in range(1, 331) if id_ not in deleted]
     check(folder, connection, ids, np.concatenate([vectors, more]))
     segments.flush(Writer(connection), folder, D)
-    assert [one.count for one in read_segments(connection)] == [144, 144, 40]
+    assert [segment.count for segment in read_segments(connection)] == [144, 144, 40]
     check(folder, connection, ids, np.concatenate([vectors, more]))
-    gone = ids[: 256 // 5]
-    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    bury(connection, gone)
+    deleted = ids[: 256 // 5]
+    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in deleted])
+    bury(connection, deleted)
     count(connection)
     segments.flush(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
-    assert [one.count for one in read_segments(connection)] == [72, 144, 40]
+    assert [segment.count for segment in read_segments(connection)] == [72, 144, 40]
     check(folder, connection, ids[256 // 5 :], np.concatenate([vectors, more]))
 
 
@@ -136,7 +136,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [3, 1100])
-def test_what_codes_choose_is_what_brute_force_finds(
+def test_search_by_codes_equals_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, d: int
 ) -> None:
     """Vectors at which a rough ranking goes wrong; with more than 1,040 dimensions FAISS's sums are rounded."""
@@ -164,7 +164,7 @@ def test_what_codes_choose_is_what_brute_force_finds(
 
 
 @pytest.mark.parametrize("d", [1, 384, 4096])
-def test_a_rough_cosine_is_no_farther_off_than_its_slack(d: int) -> None:
+def test_a_rough_cosine_errs_by_no_more_than_its_slack(d: int) -> None:
     """The bound of search/store/codes.py, against sums in float64; and that it is no empty promise."""
     chance = np.random.default_rng(d)
     vectors, query = unit(chance.normal(size=(500, d))), unit(chance.normal(size=(1, d)))[0]
@@ -181,20 +181,20 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def test_a_copy_that_was_put_back_is_another_state(
+def test_a_restored_copy_is_another_state(
     filled: tuple[Path, sqlite3.Connection, np.ndarray],
 ) -> None:
     """The ids that it has given since are those of other passages."""
     folder, connection, _ = filled
     segments.flush(Writer(connection), folder, D)
     before = (folder / "index.db").read_bytes()
-    one, other = queries(2)
+    first, second = queries(2)
     store = Store(folder)
-    for vector in (one, other):
+    for vector in (first, second):
         add(connection, vector[None])
         with store.reading() as snapshot:
-            (found,) = snapshot.nearest(vector, 1)
-        assert found == (301, pytest.approx(1.0))
+            (hit,) = snapshot.nearest(vector, 1)
+        assert hit == (301, pytest.approx(1.0))
         connection.close()
         (folder / "copy").write_bytes(before)
         (folder / "copy").replace(folder / "index.db")
