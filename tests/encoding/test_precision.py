@@ -13,10 +13,10 @@ from search.errors import FingerprintMismatch, InputError, ModelError
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
 # Ten times the largest 1 - cosine to fp32 that was measured: 2.1e-4 and 2.0e-6.
 LOSS = {"bf16": 2e-3, "fp16": 2e-5}
-_HERE = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-BF16_HERE = "openvino" if "BF16" in _HERE else "torch"
+_CAPABILITIES = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+BF16_INSTALLED = "openvino" if "BF16" in _CAPABILITIES else "torch"
 """The engine that encodes in bf16 where there is no GPU."""
-needs_units = pytest.mark.skipif(BF16_HERE == "torch", reason="this processor does not support bf16")
+needs_units = pytest.mark.skipif(BF16_INSTALLED == "torch", reason="this processor does not support bf16")
 ENGINES = [("torch", "bf16"), ("torch", "fp16"), pytest.param("openvino", "bf16", marks=needs_units)]
 
 
@@ -83,7 +83,7 @@ def test_a_processor_without_bf16_encodes_in_torch(
 def test_precision_is_part_of_the_fingerprint(tiny: Encoder) -> None:
     encoder = lower(tiny.model, "bf16")
     fingerprint = encoder.fingerprint
-    assert encoder.engine.name == BF16_HERE
+    assert encoder.engine.name == BF16_INSTALLED
     assert (tiny.fingerprint.precision, fingerprint.precision) == ("fp32", "bf16")
     with pytest.raises(
         FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"
@@ -91,7 +91,7 @@ def test_precision_is_part_of_the_fingerprint(tiny: Encoder) -> None:
         tiny.fingerprint.require_equal(fingerprint)
     tiny.encode(TEXTS)  # its model is in the cache, which lacks the weights that PyTorch needs
     again = Encoder.of(fingerprint)
-    assert (again.precision, again.engine.name) == ("bf16", BF16_HERE)
+    assert (again.precision, again.engine.name) == ("bf16", BF16_INSTALLED)
     assert largest_loss(again.encode(TEXTS), tiny.encode(TEXTS)) < LOSS["bf16"]
     with pytest.raises(FingerprintMismatch, match="precision"):
         Encoder.of(fingerprint, precision="fp32")

@@ -1,4 +1,4 @@
-"""How much code a query, an explanation and an indexing run pass through, in a process that has done it before.
+"""Amount of code that a query, an explanation and an indexing run pass through, in a process that has done it before.
 
 Each stays a walk that can be read in one sitting.
 """
