@@ -101,19 +101,19 @@ def test_hits_of_changed_and_deleted_files_say_so(
     (indexed / "deep" / "time.txt").unlink()
     code, out, err = run("query", KEY)
     assert code == 0
-    moved = "current lines; the file has changed since indexing"
-    assert re.search(rf"keys\.md:12-14  p\d\n    {moved}\n", out)
+    notice = "current lines; the file has changed since indexing"
+    assert re.search(rf"keys\.md:12-14  p\d\n    {notice}\n", out)
     assert re.search(r"keys\.md:\d-\d  p\d\s+changed since indexing$", out, re.MULTILINE)
     assert re.search(r"time\.txt:1-2  p\d\s+gone$", out, re.MULTILINE)
     monkeypatch.setenv("COLUMNS", "100")
-    assert re.search(rf"keys\.md:12-14  p\d\s+{moved}\n", run("query", KEY)[1])
+    assert re.search(rf"keys\.md:12-14  p\d\s+{notice}\n", run("query", KEY)[1])
     update = "seewhy index --index notes"
     note = f"note: 2 of these files have changed or been deleted since indexing. Update with: {update}"
     assert note in err
     records = json.loads(run("query", KEY, "--json")[1])
     assert {hit["changed"] for hit in records} == {"", "moved", "changed", "gone"}
-    gone = next(hit["passage_id"] for hit in records if hit["changed"] == "gone")
-    assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+    passage = next(hit["passage_id"] for hit in records if hit["changed"] == "gone")
+    assert f"(p{passage}, gone)" in run("explain", KEY, f"p{passage}")[1]
     assert "1 file changed, 1 removed" in run(*update.split()[1:])[1]
     assert "since indexing" not in run("query", KEY)[2]
 

@@ -228,12 +228,12 @@ def test_an_index_that_changes_during_every_attempt_is_busy(
 
 
 def test_answers_are_compressed_for_clients_that_accept_gzip(client: TestClient) -> None:
-    sent, plain = (
+    gzip_answer, plain = (
         client.get(f"{API}/search", params={"q": "turn the key"}, headers={"accept-encoding": coding})
         for coding in ("gzip", "identity")
     )
-    assert sent.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
-    assert sent.content == plain.content
+    assert gzip_answer.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert gzip_answer.content == plain.content
 
 
 def test_each_address_and_parameter_is_described(client: TestClient) -> None:

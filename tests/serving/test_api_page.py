@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from search import Encoder, Index
 from tests.conftest import skip_or_fail
 from tests.serving.conftest import server_process
-from tests.transcripts import REPOSITORY, Transcript, differences, remade, write
+from tests.transcripts import REPOSITORY, Transcript, differences, rerun, write
 
 PAGE = REPOSITORY / "corpora" / "handbook" / "64-the-api.md"
 ADDRESS = "127.0.0.1:8765"
@@ -50,7 +50,7 @@ def test_examples_of_the_page_are_answered_as_shown(real: Encoder) -> None:
             text = text.replace("Unprocessable Content", "Unprocessable Entity")  # from Python 3.13 on
             return [row.rstrip() for row in text.splitlines()]
 
-        remake = [(example, remade(example, ask)) for example in examples]
+        remake = [(example, rerun(example, ask)) for example in examples]
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(python.replace(ADDRESS, host).replace("100", "20"), {})
     if os.environ.get("SEEWHY_WRITE"):
