@@ -20,11 +20,11 @@ class BruteForce:
         self.frequencies = cache(self._frequencies)
 
     def _frequencies(self, term: str) -> dict[int, int]:
-        """How often each text with the term has its words in a row."""
+        """Number of times that a text has the words of a term in a row, by text."""
         words = _words(term)
         n = len(words)
         times = {
-            id_: sum(tokens[at : at + n] == words for at in range(len(tokens)))
+            id_: sum(tokens[start : start + n] == words for start in range(len(tokens)))
             for id_, tokens in self.tokens.items()
             if n and words[0] in tokens
         }
@@ -39,14 +39,14 @@ class BruteForce:
         scores: dict[int, float] = defaultdict(float)
         for term in terms:
             idf = self.idf(term)
-            for id_, often in self.frequencies(term).items():
+            for id_, count in self.frequencies(term).items():
                 norm = 1.2 * (0.25 + 0.75 * min(len(self.tokens[id_]) / self.mean, 1.5))
-                scores[id_] += idf * often * 2.2 / (often + norm)
+                scores[id_] += idf * count * 2.2 / (count + norm)
         return scores
 
-    def discriminative(self, typed: Iterable[str]) -> list[str]:
+    def discriminative(self, terms: Iterable[str]) -> list[str]:
         """The terms that at most half of the texts have; all that occur where there are none."""
-        counts = {term: len(self.frequencies(term)) for term in typed}
+        counts = {term: len(self.frequencies(term)) for term in terms}
         rare = [term for term, n in counts.items() if 0 < n <= len(self.tokens) / 2]
         return rare or [term for term, n in counts.items() if n]
 

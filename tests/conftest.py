@@ -98,8 +98,8 @@ def skip_or_fail(reason: str) -> NoReturn:
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of a run have in common."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -114,38 +114,38 @@ def shared_cache(shared_folder: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _made_once(shared_cache: Path) -> Iterator[None]:
+def _expensive_objects_are_shared(shared_cache: Path) -> Iterator[None]:
     """The command line is put together once, and a model of the shared cache compiled once: most of
     what a command costs that runs in this process."""
     import typer.main
 
     from search.encoding import openvino_engine
 
-    really = openvino_engine._load
+    load = openvino_engine._load
 
     @cache
-    def once(folder: Path, config: tuple[tuple[str, str], ...]) -> Any:
-        return really(folder, dict(config))
+    def load_once(folder: Path, config: tuple[tuple[str, str], ...]) -> Any:
+        return load(folder, dict(config))
 
-    def loaded(folder: Path, config: dict[str, str]) -> Any:
+    def load_shared(folder: Path, config: dict[str, str]) -> Any:
         if folder.is_relative_to(shared_cache):
-            return once(folder, tuple(config.items()))
-        return really(folder, config)
+            return load_once(folder, tuple(config.items()))
+        return load(folder, config)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
-        patch.setattr(openvino_engine, "_load", loaded)
+        patch.setattr(openvino_engine, "_load", load_shared)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_taken_from_the_shared_cache(shared_cache: Path) -> Iterator[None]:
-    def converted() -> dict[Path, int]:
+    def inodes() -> dict[Path, int]:
         return {entry: entry.stat().st_ino for entry in shared_cache.glob("models/*/entry.json")}
 
-    before = converted()
+    before = inodes()
     yield
-    assert before.items() <= converted().items()
+    assert before.items() <= inodes().items()
 
 
 @pytest.fixture
@@ -283,10 +283,8 @@ def save_modules(folder: Path, pooling: str) -> None:
     for path in paths[1:]:
         (folder / path).mkdir(exist_ok=True)
     flags = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
-    chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(
-        pooling, f"{pooling}_tokens"
-    )
-    config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == chosen for flag in flags}
+    mode = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(pooling, f"{pooling}_tokens")
+    config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == mode for flag in flags}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
@@ -300,7 +298,7 @@ def group(file: str) -> str:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Gives each worker whole groups of tests: no fixture of a module is made by two workers."""
+    """Give each worker whole groups of tests: no fixture of a module is made by two workers."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByGroup(LoadFileScheduling):
@@ -316,13 +314,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported to collect all tests stays; nobody looks through it for garbage again."""
+    """Freeze what was imported to collect all tests; nobody looks through it for garbage again."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs PyTorch comes first, the real model before all; then what takes long."""
+    """Run tests that need PyTorch first, those of the real model before all; then the slow ones."""
 
     def order(item: pytest.Item) -> tuple[int, bool, int]:
         file = item.nodeid.partition("::")[0]
@@ -333,22 +331,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=order)
 
 
-def once(made: Path, make: Callable[[], Any]) -> None:
+def once(marker: Path, make: Callable[[], Any]) -> None:
     """Make what all processes of a run use; the first worker does, unless it is long in coming to it."""
     end = time.monotonic() + (_PATIENCE if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else 0)
-    while not made.exists() and time.monotonic() < end:
+    while not marker.exists() and time.monotonic() < end:
         time.sleep(0.05)
-    with FileLock(f"{made}.lock"):
-        if not made.exists():
+    with FileLock(f"{marker}.lock"):
+        if not marker.exists():
             make()
-            made.touch()
+            marker.touch()
 
 
-def saved_once(folder: Path, **how: Any) -> Path:
+def save_once(folder: Path, **options: Any) -> Path:
     """A tiny BERT that is saved and converted by one process of a run."""
 
     def make() -> None:
-        Encoder(str(save_tiny_bert(folder, **how))).encode(["key"])
+        Encoder(str(save_tiny_bert(folder, **options))).encode(["key"])
 
     once(folder.with_name(f"{folder.name}.made"), make)
     return folder
@@ -357,13 +355,13 @@ def saved_once(folder: Path, **how: Any) -> Path:
 @pytest.fixture(scope="session")
 def tiny_model(shared_folder: Path, shared_cache: Path) -> Path:
     """Folder of a tiny BERT that pools by the mean; for reading and copying."""
-    return saved_once(shared_folder / "tiny")
+    return save_once(shared_folder / "tiny")
 
 
 @pytest.fixture(scope="session")
 def other_model(shared_folder: Path, shared_cache: Path) -> Path:
     """The same architecture with other weights."""
-    return saved_once(shared_folder / "other", seed=1)
+    return save_once(shared_folder / "other", seed=1)
 
 
 @pytest.fixture(scope="session")
@@ -466,5 +464,5 @@ def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusSe
 
 @pytest.fixture
 def milvus(milvus_server: MilvusServer) -> str:
-    """The address of an index of the test's own, of which nothing is there."""
+    """The address of an index of the test's own, which does not exist yet."""
     return f"{milvus_server.uri}/t{next(_NUMBERS)}"

@@ -26,7 +26,7 @@ class MilvusServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, seconds: float = 60) -> None:
-        """Come up, and listen."""
+        """Start the server, and wait until it listens."""
         self._data.mkdir(parents=True, exist_ok=True)
         with (self._data.parent / f"{self._data.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -42,7 +42,7 @@ class MilvusServer:
         raise RuntimeError(f"the Milvus server did not come up: {log.name}")
 
     def kill(self) -> None:
-        """Gone at once, as by kill -9."""
+        """Kill the server at once, as by kill -9."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

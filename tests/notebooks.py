@@ -1,4 +1,4 @@
-"""Is what the notebooks show what they print?
+"""Compare what the notebooks show with what they print.
 
     python tests/notebooks.py [--write] [NOTEBOOK...]
 
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d*)?(?:e[+-]?\d+)?")
 _SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")  # how NumPy 2 shows a scalar
 
 
-def executed(path: Path) -> Any:
+def execute(path: Path) -> Any:
     """The notebook, run from its folder."""
     import nbformat
     from nbconvert.preprocessors import ExecutePreprocessor
@@ -38,7 +38,7 @@ def executed(path: Path) -> Any:
     return notebook
 
 
-def printed(cell: Any) -> str:
+def output_text(cell: Any) -> str:
     """The text that a cell prints or returns, without errors of libraries and descriptions of pictures."""
     texts = []
     for output in cell.get("outputs", ()):
@@ -50,7 +50,7 @@ def printed(cell: Any) -> str:
 
 
 def pictures(notebook: Any) -> int:
-    """How many pictures there are."""
+    """Number of pictures in a notebook."""
     return sum(
         "image/png" in output.get("data", {})
         for cell in notebook.cells
@@ -58,14 +58,16 @@ def pictures(notebook: Any) -> int:
     )
 
 
-def differences(kept: Any, fresh: Any) -> list[str]:
-    """The cells of which the committed output is not what is printed, with both texts; empty if there are none."""
-    found = []
-    for number, (one, other) in enumerate(zip_longest(kept.cells, fresh.cells)):
-        old, new = printed(one), printed(other)
-        if new.strip() != _WITHOUT_HEADS and not _alike(old, new, VARIES in one.metadata.get("tags", ())):
-            found.append(f"cell {number} shows\n{old}\nand prints\n{new}")
-    return found
+def differences(notebook: Any, fresh: Any) -> list[str]:
+    """Cells whose committed output is not what is printed, with both texts; empty if there are none."""
+    findings = []
+    for number, (cell, fresh_cell) in enumerate(zip_longest(notebook.cells, fresh.cells)):
+        old, new = output_text(cell), output_text(fresh_cell)
+        if new.strip() != _WITHOUT_HEADS and not _alike(
+            old, new, VARIES in cell.metadata.get("tags", ())
+        ):
+            findings.append(f"cell {number} shows\n{old}\nand prints\n{new}")
+    return findings
 
 
 def _alike(old: str, new: str, varies: bool) -> bool:
@@ -108,10 +110,10 @@ def main() -> int:
     import nbformat
 
     for path in arguments.notebooks:
-        fresh = executed(path)
-        differs = differences(nbformat.read(path, 4), fresh)
-        wrong += bool(differs)
-        print(path.name, "differs" if differs else "as printed", *differs, sep="\n  ", flush=True)
+        fresh = execute(path)
+        findings = differences(nbformat.read(path, 4), fresh)
+        wrong += bool(findings)
+        print(path.name, "differs" if findings else "as printed", *findings, sep="\n  ", flush=True)
         if arguments.write:
             write(path, fresh)
     return int(bool(wrong) and not arguments.write)

@@ -1,4 +1,4 @@
-"""How large is the code?
+"""Count modules and lines of code.
 
     python tests/size.py [FOLDER]
 
@@ -19,7 +19,7 @@ SEARCH = Path(__file__).resolve().parent.parent / "search"
 
 @dataclass(frozen=True)
 class Size:
-    """What was counted.
+    """Counts of a folder.
 
     Attributes:
         folders: (modules, lines) by folder.
@@ -42,7 +42,7 @@ class Size:
 
 def main() -> None:
     root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SEARCH
-    size = measured(root)
+    size = measure(root)
     print("| folder | modules | lines of code |\n|---|---|---|")
     for folder, (modules, lines) in size.folders.items():
         print(f"| {folder} | {modules:,} | {lines:,} |")
@@ -51,18 +51,18 @@ def main() -> None:
     print(f"{function:.1f} lines a function, {sum(size.widths) / size.lines:.1f} characters a line")
 
 
-def measured(root: Path) -> Size:
+def measure(root: Path) -> Size:
     """All Python files under a folder."""
     folders: dict[str, list[int]] = defaultdict(list)
     functions, widths = [], []
     for path in sorted(root.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
-        code, found = lines_of_code(source)
+        code, spans = lines_of_code(source)
         folders[path.parent.relative_to(root.parent).as_posix()].append(len(code))
         rows = source.splitlines()
         widths += [len(rows[number - 1].strip()) for number in code]
-        functions += [len(code.intersection(lines)) for lines in found]
-    return Size({name: (len(each), sum(each)) for name, each in folders.items()}, functions, widths)
+        functions += [len(code.intersection(lines)) for lines in spans]
+    return Size({name: (len(counts), sum(counts)) for name, counts in folders.items()}, functions, widths)
 
 
 def lines_of_code(source: str) -> tuple[set[int], list[range]]:

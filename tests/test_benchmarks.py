@@ -1,4 +1,4 @@
-"""Every benchmark runs, on as little as it can be given: what it prints are no figures, but it works."""
+"""Every benchmark runs on as little data as possible: its figures mean nothing, but it works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.lab.training.conftest import write_questions, write_sentences
 BENCHMARKS = REPOSITORY / "benchmarks"
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
 
-Made = Callable[[Path], list[str | Path]]
+MakeArguments = Callable[[Path], list[str | Path]]
 
 
 def beir(folder: Path) -> Path:
@@ -55,7 +55,7 @@ def lines(path: Path, records: list[dict[str, object]]) -> Path:
     return path
 
 
-def aligned(path: Path) -> Path:
+def write_pair(path: Path) -> Path:
     pair = {
         "source": ["the", "cold", "water"],
         "target": ["cool", "water"],
@@ -65,23 +65,23 @@ def aligned(path: Path) -> Path:
     return lines(path, [pair])
 
 
-def spoken(path: Path) -> Path:
+def write_question(path: Path) -> Path:
     path.write_text(
         '[{"query": "how is a word cut into pieces", "paths": ["02-wordpiece.md"]}]', encoding="utf-8"
     )
     return path
 
 
-def answered(folder: Path) -> list[str | Path]:
+def agent_arguments(folder: Path) -> list[str | Path]:
     """A file, a question that it answers, and one that nothing answers."""
     lines(folder / "notes" / "pods.jsonl", [{"text": "A pod that is not ready gets no requests."}])
     (folder / "notes" / "keys.md").write_text("# Keys\n\nThe key opens the door.\n", encoding="utf-8")
-    says = [("keys.md", "opens the door"), ("keys.md", "nothing of that kind")]
-    asked = [
+    pairs = [("keys.md", "opens the door"), ("keys.md", "nothing of that kind")]
+    questions = [
         {"query": "how do I open the door", "kind": "any", "answers": [{"path": path, "says": text}]}
-        for path, text in says
+        for path, text in pairs
     ]
-    (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    (folder / "asked.json").write_text(json.dumps(questions), encoding="utf-8")
     return [folder / "notes", folder / "asked.json", "--most", "4000"]
 
 
@@ -98,7 +98,7 @@ def tiny(folder: Path) -> list[str | Path]:
     return ["--epochs", "1", "--model", save_tiny_bert(folder / "tiny")]
 
 
-HEADS: dict[str, Made] = {
+HEADS: dict[str, MakeArguments] = {
     "entities": lambda p: [
         "entities",
         write_sentences(p / "a"),
@@ -109,19 +109,19 @@ HEADS: dict[str, Made] = {
     ],
     "answers": lambda p: ["answers", write_questions(p / "a.json"), *tiny(p)],
 }
-# Those that go through what others and the tests of their part go through; they take longest.
+# Benchmarks that repeat what others, or the tests of their part, go through; they take longest.
 REPEATING = {
     "cold_start", "encoder", "faults", "interactive", "labels", "mteb_models", "page", "peers", "precision", "serve",
     "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
-SMALL: dict[str, Made] = {
+SMALL: dict[str, MakeArguments] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
-    "agent": answered,
-    "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
+    "agent": agent_arguments,
+    "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
-    "gradients": lambda p: [HANDBOOK.parent / "sentences", spoken(p / "q.json"), "--queries", "1"],
-    "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
+    "gradients": lambda p: [HANDBOOK.parent / "sentences", write_question(p / "q.json"), "--queries", "1"],
+    "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "hostile": lambda p: [],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
@@ -134,35 +134,35 @@ SMALL: dict[str, Made] = {
 }  # fmt: skip
 
 
-def test_every_benchmark_is_here() -> None:
+def test_every_benchmark_is_listed_here() -> None:
     assert set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
 
 
 @pytest.mark.parametrize("name", sorted(REPEATING - (set() if HAS_ALL else {"mteb_models"})))
-def test_it_says_what_it_does(
+def test_a_benchmark_has_help(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran(name, lambda _: ["--help"], tmp_path, monkeypatch, capsys)
+    run_benchmark(name, lambda _: ["--help"], tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_it_runs(
+def test_a_benchmark_runs_on_little_data(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran(name, SMALL[name], tmp_path, monkeypatch, capsys)
+    run_benchmark(name, SMALL[name], tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("what", HEADS)
-def test_every_head_is_trained(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("head", HEADS)
+def test_the_benchmark_of_heads_trains_each_head(
+    head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("seqeval")
-    ran("heads", HEADS[what], tmp_path, monkeypatch, capsys)
+    run_benchmark("heads", HEADS[head], tmp_path, monkeypatch, capsys)
 
 
-def ran(
+def run_benchmark(
     name: str,
-    given: Made,
+    make_arguments: MakeArguments,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -172,7 +172,7 @@ def ran(
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(sys, "argv", [name, *map(str, given(tmp_path))])
+    monkeypatch.setattr(sys, "argv", [name, *map(str, make_arguments(tmp_path))])
     with patch.dict(os.environ):  # as a script it may change them
         try:
             runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")

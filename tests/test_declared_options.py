@@ -19,20 +19,20 @@ PYTHON_ONLY = {"explain", "layer"}  # the command has them in another form
 def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_model: Path) -> None:
     command: Any = commands().commands["query"]
     command.load()
-    said = {parameter.name: parameter.help for parameter in command.params}
+    help_texts = {parameter.name: parameter.help for parameter in command.params}
     index = search.Index.build(notes, model=str(tiny_model))
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"accept": "application/json, text/event-stream"}
     with TestClient(create_app(index), "http://localhost") as client:
         operation = client.get("/openapi.json").json()["paths"]["/api/v1/search"]["get"]
-        listed = client.post("/mcp", json=asked, headers=headers).json()["result"]["tools"]
+        tool_list = client.post("/mcp", json=request, headers=headers).json()["result"]["tools"]
     api = {parameter["name"]: parameter["description"] for parameter in operation["parameters"]}
-    tools = {tool["name"]: tool for tool in listed}
+    tools = {tool["name"]: tool for tool in tool_list}
     tool = tools["search"]["inputSchema"]["properties"]
     for name, (_, option) in declared(QueryOptions).items():
         assert api[name] == option.help
         assert f"    {name}: {option.help}" in (search.Index.query.__doc__ or "")
-        assert name in PYTHON_ONLY or said[name].startswith(option.help.rstrip(".")), name
+        assert name in PYTHON_ONLY or help_texts[name].startswith(option.help.rstrip(".")), name
         assert name not in tool or tool[name]["description"] == option.help
 
 

@@ -1,4 +1,4 @@
-"""Numbers of the program that pages repeat are those that it has."""
+"""Numbers of the program that pages repeat are current."""
 
 import re
 

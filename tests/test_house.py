@@ -32,12 +32,12 @@ def part_of(path: Path) -> str:
 
 
 @cache
-def imported(path: Path) -> tuple[str, ...]:
+def imports_of(path: Path) -> tuple[str, ...]:
     """The modules that a module imports, also those that it needs for types alone."""
-    return tuple(_imported(ast.parse(path.read_text(encoding="utf-8"))))
+    return tuple(_import_names(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
+def _import_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -49,7 +49,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
 
 
-def test_every_part_has_its_place() -> None:
+def test_every_folder_and_module_is_in_the_order() -> None:
     assert {part_of(path) for path in MODULES} == set(ORDER)
 
 
@@ -57,7 +57,7 @@ def test_imports_go_one_way() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in MODULES
-        for name in imported(path)
+        for name in imports_of(path)
         if name.startswith("search.") and name.split(".")[1] in ORDER
         if ORDER.index(name.split(".")[1]) > ORDER.index(part_of(path))
     ]
@@ -69,32 +69,33 @@ CIRCLES: set[str] = set()
 
 
 def test_no_modules_import_each_other() -> None:
-    ways = {name: set(imported(path)) & NAMES.keys() - {name} for name, path in NAMES.items()}
-    reached = {name: reachable(name, ways) for name in ways}
+    imports = {name: set(imports_of(path)) & NAMES.keys() - {name} for name, path in NAMES.items()}
+    indirect = {name: reachable(name, imports) for name in imports}
     circles = {
-        " ".join(sorted(n for n in ways[name] | reached[name] if name in reached[n])) for name in ways
+        " ".join(sorted(n for n in imports[name] | indirect[name] if name in indirect[n]))
+        for name in imports
     }
     assert circles - {""} == CIRCLES, "shorten CIRCLES where a circle is gone"
 
 
-def reachable(start: str, ways: dict[str, set[str]]) -> set[str]:
-    seen: set[str] = set()
+def reachable(start: str, imports: dict[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
     ahead = [start]
     while ahead:
-        new = ways[ahead.pop()] - seen
-        seen |= new
+        new = imports[ahead.pop()] - reached
+        reached |= new
         ahead += new
-    return seen
+    return reached
 
 
-def test_rendering_sees_records_alone() -> None:
-    seen = {
+def test_rendering_imports_only_records_and_extensions() -> None:
+    parts = {
         name.split(".")[1]
         for path in (ROOT / "render").rglob("*.py")
-        for name in imported(path)
+        for name in imports_of(path)
         if "search." in name
     }
-    assert seen == {"extensions", "records", "render"}
+    assert parts == {"extensions", "records", "render"}
 
 
 def lab_part(name: str) -> str:
@@ -107,27 +108,27 @@ def test_imports_inside_the_laboratory_go_one_way() -> None:
         f"{name} imports {other}"
         for name, path in NAMES.items()
         if name.startswith("search.lab.")
-        for other in imported(path)
+        for other in imports_of(path)
         if other.startswith("search.lab.") and LAB.index(lab_part(other)) > LAB.index(lab_part(name))
     ]
     assert wrong == []
 
 
-def test_drawings_of_the_laboratory_see_records_and_drawings_alone() -> None:
-    seen = {
+def test_rendering_of_the_laboratory_imports_only_records_and_rendering() -> None:
+    parts = {
         name.removeprefix("search.").split(".")[0 if "search.lab." not in name else 1]
         for path in (ROOT / "lab" / "render").rglob("*.py")
-        for name in imported(path)
+        for name in imports_of(path)
         if name.startswith("search.")
     }
-    assert seen == {"records", "render"}
+    assert parts == {"records", "render"}
 
 
 def test_only_the_table_of_extensions_knows_the_laboratory() -> None:
     """`search.bert` is its public name."""
     core = [path for path in MODULES if part_of(path) not in ("lab", "bert")]
-    named = [path.name for path in core if "search.lab" in path.read_text(encoding="utf-8")]
-    assert named == ["extensions.py"]
+    files = [path.name for path in core if "search.lab" in path.read_text(encoding="utf-8")]
+    assert files == ["extensions.py"]
 
 
 def test_only_the_store_knows_sqlite_and_faiss() -> None:
@@ -135,7 +136,7 @@ def test_only_the_store_knows_sqlite_and_faiss() -> None:
         f"{path.relative_to(ROOT)} imports {name}"
         for path in MODULES
         if part_of(path) != "store"
-        for name in imported(path)
+        for name in imports_of(path)
         if name.split(".")[0] in ("sqlite3", "sqlite_utils", "faiss")
     ]
     assert wrong == []
@@ -158,22 +159,22 @@ FRAMEWORKS = {
 }  # fmt: skip
 
 
-def test_a_framework_is_known_to_its_adaptor_alone() -> None:
+def test_only_its_adaptor_imports_a_framework() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in MODULES
-        for name in imported(path)
+        for name in imports_of(path)
         if (framework := name.split(".")[0]) in FRAMEWORKS
         if (part_of(path), path.stem) != ("integrations", FRAMEWORKS[framework])
     ]
     assert wrong == []
 
 
-def test_adaptors_are_of_the_library_alone() -> None:
+def test_adaptors_import_only_the_library() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in (ROOT / "integrations").rglob("*.py")
-        for name in imported(path)
+        for name in imports_of(path)
         if re.match(r"search\.(serving|cli|render|lab|bert)\b", name)
     ]
     assert wrong == []
@@ -192,7 +193,7 @@ def test_most_tests_use_public_names() -> None:
     inside = [
         path.name
         for path in modules
-        if any(name.split(".")[0] == "search" and not _is_public(name) for name in imported(path))
+        if any(name.split(".")[0] == "search" and not _is_public(name) for name in imports_of(path))
     ]
     assert len(inside) <= 0.55 * len(modules), sorted(inside)
 

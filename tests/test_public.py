@@ -34,9 +34,9 @@ NEEDED_LATER = (  # our own, which a query does without
 )
 
 
-def loaded_after(code: str) -> set[str]:
+def modules_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*(m for m in {HEAVY + NEEDED_LATER!r} if m in sys.modules))"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -44,10 +44,10 @@ def loaded_after(code: str) -> set[str]:
         cwd=REPOSITORY,
         encoding="utf-8",
     )
-    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+    return set(process.stdout.splitlines()[-1].split()) if process.stdout.strip() else set()
 
 
-def test_names_that_are_loaded_later_can_be_completed() -> None:
+def test_dir_lists_the_names_that_are_loaded_later() -> None:
     """In a notebook, completion asks `dir`."""
     later = {
         "TrainedHead",
@@ -73,37 +73,37 @@ def test_an_index_has_these_public_names() -> None:
 
 
 def test_importing_search_loads_nothing_heavy() -> None:
-    assert loaded_after("import search") == set()
+    assert modules_after("import search") == set()
 
 
 def test_the_library_loads_nothing_heavy_but_numpy() -> None:
-    assert loaded_after("import search; search.Index; search.Encoder") <= {"numpy", "sqlite_utils"}
-    assert not loaded_after("import search; search.similarity") & set(HEAVY) - {"numpy", "sqlite_utils"}
+    assert modules_after("import search; search.Index; search.Encoder") <= {"numpy", "sqlite_utils"}
+    assert not modules_after("import search; search.similarity") & set(HEAVY) - {"numpy", "sqlite_utils"}
 
 
-def test_the_server_is_made_with_nothing_heavy_loaded_before() -> None:
-    assert loaded_after("import search.serving; search.serving.create_app") == set()
+def test_importing_the_server_loads_nothing_heavy() -> None:
+    assert modules_after("import search.serving; search.serving.create_app") == set()
 
 
 def test_writing_loads_no_pandas() -> None:
-    """Which sqlite-utils would import where it is installed; it can be imported later."""
-    assert loaded_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}
+    """sqlite-utils would import it where it is installed; it can be imported later."""
+    assert modules_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}
 
 
 def test_options_are_read_without_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By which Typer converts numbers, choices and variables; it takes a tenth of a query's time."""
+    """Typer converts numbers, choices and variables with it, in a tenth of a query's time."""
     monkeypatch.delenv("SEEWHY_UPDATE")
     code = "import search.cli.app as a\ntry: a.main()\nexcept SystemExit: pass"
     arguments = "import sys; sys.argv = ['seewhy', 'query', 'a', '-i', 'none', '-q']"
-    assert "pydantic" not in loaded_after(f"{arguments}\n{code}")
+    assert "pydantic" not in modules_after(f"{arguments}\n{code}")
 
 
 def test_help_loads_nothing_heavy() -> None:
     code = "import search.cli.app as a\ntry: a.commands()(['--help'])\nexcept SystemExit: pass"
-    assert loaded_after(code) == set()
+    assert modules_after(code) == set()
 
 
-def test_public_names() -> None:
+def test_the_public_names_are_these_and_documented() -> None:
     assert sorted(search.__all__) == [
         "Changes", "CheckReport", "Contrast", "Document", "Encoder", "Evaluation", "Explanation",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
@@ -147,7 +147,7 @@ def f():
 '''
 
 
-def test_lines_of_code_are_counted_without_what_explains_them() -> None:
+def test_lines_of_code_leave_out_blanks_comments_and_docstrings() -> None:
     assert lines_of_code(SOURCE)[0] == {3, 5, 7, 9, 10, 11}
 
 

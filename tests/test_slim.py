@@ -15,13 +15,13 @@ from tests.conftest import REPOSITORY, Run
 LEFT_OUT = {"torch", "transformers", "sentence-transformers", "scipy", "scikit-learn"}
 
 
-def test_the_requirements_are_those_of_the_project_less_what_is_left_out() -> None:
+def test_slim_requirements_are_those_of_the_project_less_pytorch() -> None:
     project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     lists = re.findall(r"(?ms)^(dependencies|server|mcp) = \[(.*?)\]$", project)
-    wanted = {line for _, some in lists for line in re.findall(r'"([a-z][^"]*)"', some)}
+    requirements = {line for _, block in lists for line in re.findall(r'"([a-z][^"]*)"', block)}
     slim = (REPOSITORY / "requirements-slim.txt").read_text(encoding="utf-8").splitlines()
-    needed = {line for line in wanted if re.split(r"[<>=]", line)[0] not in LEFT_OUT}
-    assert {line for line in slim if line and line[0] != "#"} == needed
+    expected = {line for line in requirements if re.split(r"[<>=]", line)[0] not in LEFT_OUT}
+    assert {line for line in slim if line and line[0] != "#"} == expected
 
 
 def test_the_lock_has_the_tested_version_and_a_hash_of_each_requirement() -> None:
@@ -33,22 +33,24 @@ def test_the_lock_has_the_tested_version_and_a_hash_of_each_requirement() -> Non
         text = (REPOSITORY / name).read_text(encoding="utf-8").replace("\\\n", " ")
         return [line for line in text.splitlines() if line and line[0] != "#"]
 
-    locked = {}
+    versions = {}
     for line in lines("requirements-slim.lock"):
-        wanted, *hashes = re.split(r"\s+--hash=", line.strip())
+        specification, *hashes = re.split(r"\s+--hash=", line.strip())
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", value) for value in hashes), line
-        requirement = Requirement(wanted)
+        requirement = Requirement(specification)
         (pinned,) = requirement.specifier
         assert pinned.operator == "==", line
-        locked[requirement.name] = pinned.version
+        versions[requirement.name] = pinned.version
     pins = (line.split("==") for line in lines("constraints.txt"))
-    tested = {canonicalize_name(name): version for name, version in pins}
+    constraints = {canonicalize_name(name): version for name, version in pins}
     for requirement in map(Requirement, lines("requirements-slim.txt")):
         if requirement.marker and "python_version < '3.11'" in str(requirement.marker).replace('"', "'"):
             continue
-        version = locked[requirement.name]
-        assert version in requirement.specifier and tested[requirement.name] == version, requirement.name
-    assert not LEFT_OUT & locked.keys()
+        version = versions[requirement.name]
+        assert version in requirement.specifier and constraints[requirement.name] == version, (
+            requirement.name
+        )
+    assert not LEFT_OUT & versions.keys()
 
 
 def test_typer_is_bounded_as_long_as_a_private_part_of_it_is_used() -> None:
@@ -78,8 +80,10 @@ def test_the_model_of_a_package_needs_no_pytorch(
 
 
 @pytest.mark.parametrize("package", ["torch", "sklearn"])
-def test_what_is_left_out_is_named(run: Run, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*given: object, **named: object) -> None:
+def test_a_missing_package_is_named_with_its_installation(
+    run: Run, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object, **options: object) -> None:
         raise ModuleNotFoundError(f"No module named '{package}'", name=package)
 
     monkeypatch.setattr("search.lab.bert.inspecting.inspect", fails)

@@ -23,14 +23,14 @@ def test_an_embedding_finds_its_own_passage(index: Index) -> None:
     for id_, vector in zip(ids.tolist(), vectors, strict=True):
         hit = index.query(vector=3 * vector, k=1)[0]
         assert (hit.passage_id, hit.mode, hit.score) == (id_, "dense", pytest.approx(1, abs=1e-6))
-    some, rows = index.embeddings([int(ids[2]), int(ids[0])])
-    assert some.tolist() == [ids[2], ids[0]]
+    subset, rows = index.embeddings([int(ids[2]), int(ids[0])])
+    assert subset.tolist() == [ids[2], ids[0]]
     assert np.array_equal(rows, vectors[[2, 0]])
     with pytest.raises(SearchError, match="no passage 999"):
         index.embeddings([999])
 
 
-def test_a_text_has_the_keywords_of_a_vector(index: Index) -> None:
+def test_a_text_with_its_own_vector_has_the_same_hits(index: Index) -> None:
     (vector,) = index.encoder.encode(["door"], role="query")
     by_text, by_vector = index.query("door"), index.query("door", vector=vector)
     assert [(hit.passage_id, hit.mode) for hit in by_vector] == [
@@ -41,25 +41,25 @@ def test_a_text_has_the_keywords_of_a_vector(index: Index) -> None:
 
 
 @pytest.mark.parametrize("vector", [[1.0, 2.0], "zeros", "nan"])
-def test_a_vector_that_cannot_be_one_is_refused(index: Index, vector: list[float] | str) -> None:
+def test_a_vector_of_wrong_width_or_values_is_refused(index: Index, vector: list[float] | str) -> None:
     width = int(index.fingerprint.dimension)
     values = {"zeros": np.zeros(width), "nan": np.full(width, np.nan)}
     with pytest.raises(InputError, match=f"needs {width} finite numbers"):
         index.query(vector=values[vector] if isinstance(vector, str) else vector)
 
 
-def test_a_vector_has_no_tokens(index: Index) -> None:
+def test_a_vector_is_neither_explained_nor_reranked(index: Index) -> None:
     _, vectors = index.embeddings()
     for options in ({"explain": True}, {"rerank": "late"}):
         with pytest.raises(InputError, match="neither .explain. nor .rerank."):
             index.query("door", vector=vectors[0], **options)
 
 
-def test_many_queries_are_as_each_alone(index: Index) -> None:
+def test_many_queries_have_the_hits_of_each_alone(index: Index) -> None:
     texts = ["door", "rotate the key", '"the door" -water', "door"]
     for options in ({}, {"mode": "lexical"}, {"explain": True}, {"where": "name=keys.md"}):
-        many = index.query_many(texts, 2, **options)
-        for hits, text in zip(many, texts, strict=True):
+        results = index.query_many(texts, 2, **options)
+        for hits, text in zip(results, texts, strict=True):
             alone = index.query(text, 2, **options)
             assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in alone]
             assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone], abs=1e-6)
@@ -73,8 +73,8 @@ def test_many_queries_by_keywords_load_no_model(index: Index, monkeypatch: pytes
         raise AssertionError("the model was loaded")
 
     monkeypatch.setattr(Encoder, "of", fails)
-    opened = Index.open(index.name)
-    assert [len(hits) for hits in opened.query_many(["door", "key"], 1, mode="lexical")] == [1, 1]
+    other = Index.open(index.name)
+    assert [len(hits) for hits in other.query_many(["door", "key"], 1, mode="lexical")] == [1, 1]
 
 
 def test_records_are_plain_json_types(index: Index) -> None:

@@ -52,14 +52,14 @@ def test_query_explain_page_api_and_mcp_work_without_the_laboratory(
     tmp_path: Path, notes: Path, tiny_model: Path
 ) -> None:
     package = Path(search.__file__).parent
-    left_out = shutil.ignore_patterns("lab", "bert.py", "__pycache__")
-    shutil.copytree(package, tmp_path / "search", ignore=left_out)
-    done = subprocess.run(
+    ignore = shutil.ignore_patterns("lab", "bert.py", "__pycache__")
+    shutil.copytree(package, tmp_path / "search", ignore=ignore)
+    process = subprocess.run(
         [sys.executable, "-c", _PROGRAM, tmp_path, notes, tiny_model],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
-    assert done.returncode == 2, done.stderr  # of the last line: a task that is missing
-    assert "this installation cannot measure entities: it lacks the laboratory" in done.stderr
+    assert process.returncode == 2, process.stderr  # of the last line: a task that is missing
+    assert "this installation cannot measure entities: it lacks the laboratory" in process.stderr

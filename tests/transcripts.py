@@ -1,4 +1,4 @@
-"""Is what the pages show what the command prints?
+"""Compare what the pages show with what the command prints.
 
     python tests/transcripts.py [--write] [PAGE...]
 
@@ -75,8 +75,8 @@ class Transcript:
 
     @property
     def left_out(self) -> str:
-        """Why it cannot be run here; empty if it can."""
-        if not any(shown for _, shown in self.steps):
+        """Reason why it cannot be run here; empty if it can."""
+        if not any(output for _, output in self.steps):
             return "shows no output"
         commands = "\n".join(line for line, _ in self.steps)
         return next((why for name, why in LEFT_OUT.items() if name in commands), "")
@@ -92,15 +92,15 @@ def transcripts(page: Path) -> list[Transcript]:
 
 
 @contextmanager
-def terminal(kept: Path | None = None) -> Iterator[Callable[[str], list[str]]]:
-    """Runs a command and returns the lines that it prints, in a user's data folder with the index of the handbook.
+def terminal(source: Path | None = None) -> Iterator[Callable[[str], list[str]]]:
+    """Yield a function: command to the lines that it prints, in a data folder with the index of the handbook.
 
     Args:
-        kept: such a data folder, which is copied; without it the index is made.
+        source: such a data folder, which is copied; without it the index is made.
     """
     before = Path.cwd()
-    with TemporaryDirectory(prefix="seewhy-") as made, patch.dict(os.environ):
-        home = str(Path(made).resolve())
+    with TemporaryDirectory(prefix="seewhy-") as folder, patch.dict(os.environ):
+        home = str(Path(folder).resolve())
         for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "FORCE_COLOR"):
             os.environ.pop(name, None)
         config = str(Path(home) / "config.toml")
@@ -112,26 +112,26 @@ def terminal(kept: Path | None = None) -> Iterator[Callable[[str], list[str]]]:
         }
         try:
             os.chdir(REPOSITORY)
-            indexed = Path(home, "indexed.txt")
-            if kept:
-                shutil.copytree(kept, home, dirs_exist_ok=True)
+            index_output = Path(home, "indexed.txt")
+            if source:
+                shutil.copytree(source, home, dirs_exist_ok=True)
             else:
-                indexed.write_text("\n".join(_printed(INDEX, home)), encoding="utf-8")
-            lines = indexed.read_text(encoding="utf-8").split("\n")
-            yield lambda command: lines if command == INDEX else _printed(command, home)
+                index_output.write_text("\n".join(_output_of(INDEX, home)), encoding="utf-8")
+            lines = index_output.read_text(encoding="utf-8").split("\n")
+            yield lambda command: lines if command == INDEX else _output_of(command, home)
         finally:
             os.chdir(before)
 
 
-def _printed(command: str, home: str) -> list[str]:
+def _output_of(command: str, home: str) -> list[str]:
     from search.cli.app import main
 
     if _OF_HOUSEHOLD in command and Path(home).name != "household":
         household = Path(home, "household")
         with patch.dict(os.environ, {"SEEWHY_HOME": str(household)}):
             if not household.is_dir():
-                _printed(HOUSEHOLD, str(household))
-            return _printed(command, str(household))
+                _output_of(HOUSEHOLD, str(household))
+            return _output_of(command, str(household))
     if "~/tiny-bert" in command:
         _save_tiny_bert(Path(home, "tiny-bert"))
     command = command.replace("~/", home.replace("\\", "/") + "/")
@@ -151,7 +151,7 @@ def _printed(command: str, home: str) -> list[str]:
 
 
 def _save_tiny_bert(folder: Path) -> None:
-    """What page 52 makes in three lines: BERT with both heads, the vocabulary of the default model, random weights."""
+    """Save the model of page 52: BERT with both heads, the vocabulary of the default model, random weights."""
     import torch
     from transformers import BertConfig, BertForPreTraining
     from transformers.utils import logging
@@ -166,53 +166,53 @@ def _save_tiny_bert(folder: Path) -> None:
         shutil.copy(find_model(offline=True).folder / file, folder)
 
 
-def remade(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]:
+def rerun(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]:
     """The lines of a transcript as the commands print them now."""
     Path(os.environ["SEEWHY_CONFIG"]).unlink(missing_ok=True)
     lines = []
-    for prompt, shown in transcript.steps:
-        printed = run(_PROMPT.sub("", prompt))
-        lines += [prompt, *(_shortened(printed, shown) or _excerpts(printed, shown))]
+    for prompt, excerpt in transcript.steps:
+        output = run(_PROMPT.sub("", prompt))
+        lines += [prompt, *(_shorten(output, excerpt) or _excerpts(output, excerpt))]
     return lines
 
 
-def _shortened(printed: list[str], shown: list[str]) -> list[str] | None:
-    """What is printed without what `shown` leaves out; None if `shown` is something else."""
-    if not shown:
-        return None if printed else []
-    if shown[0] == "…":
-        # It may end at several lines, as rows of a table have one pattern: first at what is most like the line shown.
-        after = "".join(shown[1:2])
+def _shorten(output: list[str], excerpt: list[str]) -> list[str] | None:
+    """The output without what an excerpt of it leaves out; None if the excerpt is of something else."""
+    if not excerpt:
+        return None if output else []
+    if excerpt[0] == "…":
+        # It may end at several lines, as rows of a table have one pattern: first at the line most like the next one.
+        after = "".join(excerpt[1:2])
         starts = sorted(
-            range(len(printed) + 1), key=lambda n: -_alike("".join(printed[n : n + 1]), after)
+            range(len(output) + 1), key=lambda n: -_similarity("".join(output[n : n + 1]), after)
         )
-        ends = (_shortened(printed[n:], shown[1:]) for n in starts)
+        ends = (_shorten(output[n:], excerpt[1:]) for n in starts)
         return next((["…", *end] for end in ends if end is not None), None)
-    if not printed or pattern(printed[0]) != pattern(shown[0]):
+    if not output or pattern(output[0]) != pattern(excerpt[0]):
         return None
-    end = _shortened(printed[1:], shown[1:])
-    return None if end is None else [printed[0], *end]
+    end = _shorten(output[1:], excerpt[1:])
+    return None if end is None else [output[0], *end]
 
 
-def _excerpts(printed: list[str], shown: list[str]) -> list[str]:
-    """As many lines of each place as `shown` has between its "…", where they are most alike."""
+def _excerpts(output: list[str], excerpt: list[str]) -> list[str]:
+    """For each run of lines between "…" in an excerpt, as many lines of the output, where they are most alike."""
     lines: list[str] = []
-    segments = [list(group) for is_line, group in groupby(shown, lambda line: line != "…") if is_line]
-    if "…" not in shown or not segments:
-        return printed
+    segments = [list(group) for is_line, group in groupby(excerpt, lambda line: line != "…") if is_line]
+    if "…" not in excerpt or not segments:
+        return output
     start = 0
     for segment in segments:
-        places = range(start, max(start, len(printed) - len(segment)) + 1)
-        at = max(
-            places, key=lambda n: _alike("\n".join(printed[n : n + len(segment)]), "\n".join(segment))
+        places = range(start, max(start, len(output) - len(segment)) + 1)
+        best = max(
+            places, key=lambda n: _similarity("\n".join(output[n : n + len(segment)]), "\n".join(segment))
         )
-        lines += ["…"] * (at > start) + printed[at : at + len(segment)]
-        start = at + len(segment)
-    return lines + ["…"] * (start < len(printed))
+        lines += ["…"] * (best > start) + output[best : best + len(segment)]
+        start = best + len(segment)
+    return lines + ["…"] * (start < len(output))
 
 
-def _alike(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other).ratio()
+def _similarity(text: str, other: str) -> float:
+    return SequenceMatcher(None, text, other).ratio()
 
 
 def pattern(line: str) -> str:
@@ -222,7 +222,7 @@ def pattern(line: str) -> str:
 
 
 def differences(transcript: Transcript, lines: list[str]) -> list[str]:
-    """How a transcript differs from the lines that it should have, by line; empty if it does not."""
+    """Lines in which a transcript differs from those that it should have; empty if it does not."""
     if [pattern(line) for line in transcript.lines] == [pattern(line) for line in lines]:
         return []
     return [line for line in ndiff(transcript.lines, lines) if not line.startswith("?")]
@@ -251,12 +251,14 @@ def main() -> int:
                 if transcript.left_out:
                     print(f"{transcript.place}  left out: {transcript.left_out}")
                     continue
-                lines = remade(transcript, run)
+                lines = rerun(transcript, run)
                 blocks.append((transcript, lines))
-                differs = differences(transcript, lines)
-                wrong += bool(differs)
+                findings = differences(transcript, lines)
+                wrong += bool(findings)
                 print(
-                    f"{transcript.place}  {'differs' if differs else 'as printed'}", *differs, sep="\n  "
+                    f"{transcript.place}  {'differs' if findings else 'as printed'}",
+                    *findings,
+                    sep="\n  ",
                 )
             if arguments.write:
                 write(page, blocks)

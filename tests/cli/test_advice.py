@@ -39,7 +39,7 @@ Where = Callable[[], Any]  # opens the context in which the commands run
 
 
 class World:
-    """A user's data folder with one index, the folder that was indexed, and what the index must not lose."""
+    """A user's data folder with one index, its folder, and the documents that it must not lose."""
 
     def __init__(self, run: Run, home: Path, folder: Path, place: Path, kind: str, model: Path) -> None:
         self.run, self.home, self.folder, self.place, self.kind = run, home, folder, place, kind
@@ -59,42 +59,42 @@ class World:
 
     def commands(self) -> list[list[str]]:
         """All commands that work on an index, as a user types them."""
-        of = ["--index", self.name]
-        both = [
-            ["query", QUESTION, *of],
-            ["query", QUESTION, "--mode", "lexical", *of],
-            ["explain", QUESTION, "1", *of],
-            ["similar", "p1", *of],
-            ["why-not", QUESTION, "keys", *of],
-            ["duplicates", *of],
-            ["map", *of],
-            ["status", *of],
+        option = ["--index", self.name]
+        everywhere = [
+            ["query", QUESTION, *option],
+            ["query", QUESTION, "--mode", "lexical", *option],
+            ["explain", QUESTION, "1", *option],
+            ["similar", "p1", *option],
+            ["why-not", QUESTION, "keys", *option],
+            ["duplicates", *option],
+            ["map", *option],
+            ["status", *option],
             ["list"],
-            ["check", *of],
-            ["check", "--repair", *of],
-            ["export", *of],
-            ["upsert", "--rebuild", *of],
-            ["upsert", *of, str(self.file)],
-            ["index", str(self.folder), *of],
-            ["index", str(self.folder), *of, "--rebuild"],
-            ["index", str(self.folder), "--dry-run", *of],
+            ["check", *option],
+            ["check", "--repair", *option],
+            ["export", *option],
+            ["upsert", "--rebuild", *option],
+            ["upsert", *option, str(self.file)],
+            ["index", str(self.folder), *option],
+            ["index", str(self.folder), *option, "--rebuild"],
+            ["index", str(self.folder), "--dry-run", *option],
             ["move", self.name, str(self.folder)],
         ]
-        return both if self.kind == "memory" else [*both, ["index", *of]]
+        return everywhere if self.kind == "memory" else [*everywhere, ["index", *option]]
 
-    def typed(self, advice: str) -> list[str]:
+    def arguments_of(self, advice: str) -> list[str]:
         """The words of a command in a message, with the placeholders filled in."""
-        filled = {
+        values = {
             "FOLDER": str(self.folder),
             "NEW_FOLDER": str(self.folder),
             "INDEX": self.name,
             "MODEL": str(self.model),
             "FILE.jsonl": str(self.place / "out"),
         }
-        return [filled.get(word, word) for word in shlex.split(advice)[1:]]
+        return [values.get(word, word) for word in shlex.split(advice)[1:]]
 
     def lost(self) -> list[str]:
-        """The documents that no file of the index, and no export, holds any more."""
+        """Ids of the documents that no file of the index, and no export, holds any more."""
         if self.kind == "folder":
             return []
         texts = set[str]()
@@ -120,9 +120,9 @@ class World:
         if out_file:
             Path(out_file).write_text(out, encoding="utf-8")
         assert code == 0 or out + err, f"{command} fails without a word"
-        known = {name for name, _ in command_line().commands.items()}
-        found = [match.strip() for match in _ADVICE.findall(f"{out}\n{err}")]
-        return code, [text for text in found if text.split()[1] in known]
+        names = {name for name, _ in command_line().commands.items()}
+        matches = [match.strip() for match in _ADVICE.findall(f"{out}\n{err}")]
+        return code, [text for text in matches if text.split()[1] in names]
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -169,7 +169,7 @@ def garbage(world: World) -> None:
     (world.index / "index.db").write_bytes(b"no database, " * 999)
 
 
-def moved(world: World) -> None:
+def move_folder(world: World) -> None:
     world.folder = world.folder.rename(world.folder.with_name("elsewhere"))
 
 
@@ -195,60 +195,62 @@ STATES: dict[str, Callable[[World], None]] = {
     "no database": garbage,
     "nothing stored": nothing_stored,
 }
-OF_FOLDERS = {"folder moved": moved}
+OF_FOLDERS = {"folder moved": move_folder}
 UNREADABLE = ("no database", "nothing stored")
 
 
-def carried_out(world: World, command: list[str], done: set[str]) -> list[str]:
-    """Run a command and everything that is advised after it; return what is wrong.
+def problems_of(world: World, command: list[str], earlier: set[str]) -> list[str]:
+    """Run a command and everything that it advises; return what is wrong.
 
     Args:
-        done: what was advised before by commands that failed, and so changed nothing; each is carried out once.
+        earlier: advice of earlier commands that failed, and so changed nothing; each is carried out once.
     """
     world.restore()
     problems = []
-    code, advised = world.advice(command)
+    code, advice = world.advice(command)
     if lost := world.lost():
         problems.append(f"{command} lost {lost}")
-    new = [text for text in dict.fromkeys(advised) if text not in done]
-    done.update(new if code else ())
+    new = [text for text in dict.fromkeys(advice) if text not in earlier]
+    earlier.update(new if code else ())
     for text in new:
         world.restore()
         world.advice(command)
-        problems += [f"{command}: {problem}" for problem in followed(world, text, [], _MOST_STEPS)]
+        problems += [f"{command}: {problem}" for problem in follow(world, text, [], _MOST_STEPS)]
         if lost := world.lost():
             problems.append(f"{command}, then '{text}' lost {lost}")
     return problems
 
 
-def followed(world: World, text: str, before: list[str], steps: int) -> list[str]:
+def follow(world: World, text: str, before: list[str], steps: int) -> list[str]:
     """Carry out a piece of advice and, if it fails, the advice that it prints; return what is wrong."""
     if text in before or steps == 0:
         return [f"a circle: {[*before, text]}"]
-    code, advised = world.advice(world.typed(text))
+    code, advice = world.advice(world.arguments_of(text))
     if code == 0:
         return []
-    others = [each for each in dict.fromkeys(advised) if each not in before]
+    others = [command for command in dict.fromkeys(advice) if command not in before]
     if not others:
         return [f"'{text}' fails, and advises nothing"]
-    return followed(world, others[0], [*before, text], steps - 1)
+    return follow(world, others[0], [*before, text], steps - 1)
 
 
 @pytest.mark.parametrize("state", [*STATES, *OF_FOLDERS])
-def test_advice_that_is_carried_out_works_and_loses_nothing(world: World, state: str) -> None:
+def test_all_advice_works_and_loses_nothing(world: World, state: str) -> None:
     if state in OF_FOLDERS and world.kind == "memory":
         pytest.skip("documents from memory have no folder")
     (STATES | OF_FOLDERS)[state](world)
     if state in UNREADABLE:
         world.lost = list  # type: ignore[method-assign]  # nothing can be read, so nothing can be lost
     world.keep()
-    done = set[str]()
-    problems = [problem for command in world.commands() for problem in carried_out(world, command, done)]
+    earlier = set[str]()
+    problems = [
+        problem for command in world.commands() for problem in problems_of(world, command, earlier)
+    ]
     assert problems == []
 
 
 @contextmanager
-def locked(world: World) -> Iterator[None]:
+def lock(world: World) -> Iterator[None]:
     with FileLock(world.index / "writer.lock"):
         yield
 
@@ -258,12 +260,12 @@ def full(world: World) -> Iterator[None]:
     """No database can grow, as on a full disk."""
     connect, pages = sqlite3.connect, (world.index / "index.db").stat().st_size // 4096
 
-    def limited(*args: Any, **options: Any) -> sqlite3.Connection:
+    def connect_with_limit(*args: Any, **options: Any) -> sqlite3.Connection:
         connection: sqlite3.Connection = connect(*args, **options)
         connection.execute(f"PRAGMA max_page_count = {pages if 'tmp' not in str(args[0]) else 3}")
         return connection
 
-    with mock.patch("sqlite3.connect", limited):
+    with mock.patch("sqlite3.connect", connect_with_limit):
         yield
 
 
@@ -283,19 +285,19 @@ def read_only(world: World) -> Iterator[None]:
 
 
 REFUSALS = {
-    "locked": (locked, "Try again when it has finished"),
+    "locked": (lock, "Try again when it has finished"),
     "full": (full, "run the command again"),
     "read-only": (read_only, "write access"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_of_the_system_is_no_damage_and_the_same_command_works_later(
+def test_a_refusal_of_the_system_is_not_called_damage_and_the_command_works_later(
     world: World, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context, advice = REFUSALS[name]
     monkeypatch.setattr("search.indexing.memory._PATIENCE", 0.1)
-    refused = set()
+    refusals = set()
     lines = (json.dumps({"id": f"n{n}", "text": f"number {n} of the words"}) for n in range(300))
     world.file.write_text("\n".join(lines), encoding="utf-8")
     if world.kind == "folder":
@@ -315,9 +317,9 @@ def test_a_refusal_of_the_system_is_no_damage_and_the_same_command_works_later(
             assert advice in err, (command, err)
             assert str(world.index) in err, (command, err)
             assert world.run(*command)[0] == 0, command
-            refused.add(command[0])
+            refusals.add(command[0])
         assert world.lost() == []
-    assert refused >= ({"index"} if world.kind == "folder" else {"upsert"})
+    assert refusals >= ({"index"} if world.kind == "folder" else {"upsert"})
 
 
 def test_an_index_without_passages_answers_and_can_be_filled(world: World) -> None:
@@ -331,8 +333,10 @@ def test_an_index_without_passages_answers_and_can_be_filled(world: World) -> No
     else:
         Index.open("mem").delete(DOCUMENTS)
     world.keep()
-    done = set[str]()
-    problems = [problem for command in world.commands() for problem in carried_out(world, command, done)]
+    earlier = set[str]()
+    problems = [
+        problem for command in world.commands() for problem in problems_of(world, command, earlier)
+    ]
     assert [problem for problem in problems if " lost " not in problem] == []
 
 
@@ -344,9 +348,9 @@ def test_check_leads_to_an_index_that_answers(world: World, state: str) -> None:
     if state == "of a later format":
         pytest.skip("only another version of seewhy helps")
     (STATES | OF_FOLDERS)[state](world)
-    _, advised = world.advice(["check", "--index", world.name])
-    for text in advised:
-        assert followed(world, text, [], _MOST_STEPS) == []
+    _, advice = world.advice(["check", "--index", world.name])
+    for text in advice:
+        assert follow(world, text, [], _MOST_STEPS) == []
     if state == "folder moved":
         assert world.advice(["move", world.name, str(world.folder)])[0] == 0
         world.name = world.folder.name

@@ -21,7 +21,7 @@ def test_index_says_what_it_did_and_then_that_nothing_changed(run: Run, indexed:
     assert run("index", indexed, "-q")[:2] == (0, "")
 
 
-def test_query(run: Run, indexed: Path) -> None:
+def test_query_prints_hits_on_stdout_and_a_hint_on_stderr(run: Run, indexed: Path) -> None:
     code, out, err = run("query", "find the key")
     assert code == 0
     assert re.search(r"^ 1  -?\d\.\d{3}  .*:\d", out)
@@ -39,7 +39,7 @@ def test_a_path_is_explained_by_its_best_passage(run: Run, indexed: Path) -> Non
     hits = json.loads(run("query", "find the key", "--json")[1])
     best = next(hit for hit in hits if hit["path"].endswith("table.csv"))
     by_path, by_id = (
-        run("explain", "find the key", which) for which in ("table.csv", f"p{best['passage_id']}")
+        run("explain", "find the key", target) for target in ("table.csv", f"p{best['passage_id']}")
     )
     assert by_path == by_id and by_path[0] == 0
 
@@ -59,7 +59,7 @@ def test_commands_are_listed_in_groups(run: Run) -> None:
     )
 
 
-def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
+def test_status_and_list_show_the_index(run: Run, indexed: Path, tiny_model: Path) -> None:
     code, out, _ = run("status")
     assert code == 0
     for expected in (str(indexed), str(tiny_model), "mean pooling", "32 dimensions"):
@@ -69,12 +69,14 @@ def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
     assert "notes" in run("list")[1]
 
 
-def test_list_without_indexes(run: Run) -> None:
+def test_list_says_that_there_is_no_index(run: Run) -> None:
     assert run("list", "--json")[:2] == (0, "[]\n")
     assert "There is no index yet" in run("list")[1]
 
 
-def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_has_colour_on_request_and_respects_no_color(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "\x1b" not in run("query", "key")[1]
     assert "\x1b[" in run("query", "key", "--color", "always")[1]
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -102,29 +104,29 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["explain", "find", "the", "key", "1"], 2, "unexpected extra argument"),
     ],
 )  # fmt: skip
-def test_failures_name_the_thing_and_the_way_out(
+def test_failures_name_the_thing_and_the_remedy(
     run: Run, indexed: Path, tmp_path: Path, args: list[str], code: int, message: str
 ) -> None:
     (tmp_path / "binaries").mkdir()
     (tmp_path / "binaries" / "a.png").write_bytes(b"\x89PNG")
     (tmp_path / "binaries" / "b.txt").write_bytes(bytes(range(256)))
     places = {"BINARIES": tmp_path / "binaries", "NOTES": indexed}
-    found, out, err = run(*(places.get(arg, arg) for arg in args))
-    assert found == code
+    actual, out, err = run(*(places.get(arg, arg) for arg in args))
+    assert actual == code
     assert out == ""
     assert message in " ".join(err.split())
     assert "Traceback" not in err
 
 
 def test_every_command_and_option_has_help(run: Run) -> None:
-    found = list(leaves(commands()))
-    assert len(found) == 32
-    for names, command in found:
-        about = command.get_short_help_str(80)
+    leaf_commands = list(leaves(commands()))
+    assert len(leaf_commands) == 32
+    for names, command in leaf_commands:
+        summary = command.get_short_help_str(80)
         code, text, _ = run(*names, "--help")
         assert (code, names[-1] in run(*names[:-1], "--help")[1]) == (0, True)
         command.load()
-        assert command.get_short_help_str(80).startswith(about.rstrip("."))
+        assert command.get_short_help_str(80).startswith(summary.rstrip("."))
         for param in command.params:
             assert param.help, f"{names} {param.name} has no help"
             if param.param_type_name == "option":
@@ -134,7 +136,7 @@ def test_every_command_and_option_has_help(run: Run) -> None:
     )
 
 
-def test_ctrl_c_keeps_what_was_done(
+def test_ctrl_c_keeps_finished_work(
     run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from search import Encoder
@@ -150,7 +152,7 @@ def test_ctrl_c_keeps_what_was_done(
     assert run("index", notes, "--model", tiny_model)[0] == 0
 
 
-def test_the_engine_is_recorded(run: Run, indexed: Path) -> None:
+def test_status_has_the_engine_and_an_unknown_one_is_refused(run: Run, indexed: Path) -> None:
     assert json.loads(run("status", "--json")[1])["engine"] == "openvino on cpu, fp32"
     assert run("query", "key", "--engine", "torch")[0] == 0
     code, _, err = run("query", "key", "--engine", "onnx")
@@ -183,7 +185,7 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     assert out == f"{indexed}: no changes (3 files unchanged, 1 skipped)\n  empty: empty.txt\n"
 
 
-def test_an_exclusion_is_said_to_persist_and_can_be_lifted(run: Run, indexed: Path) -> None:
+def test_an_exclusion_is_kept_until_it_is_lifted(run: Run, indexed: Path) -> None:
     for options in (("--exclude", "table.csv"), ()):
         out = run("index", indexed, *options)[1]
         assert ("1 file removed." in out) is bool(options)
@@ -207,7 +209,7 @@ def test_watching_prints_a_line_for_every_update(
     monkeypatch.setattr("search.indexing.watch.changes", changes)
     code, out, err = run("index", indexed, "--watch")
     assert code == 0
-    added, removed = out.splitlines()[-2:]
-    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file added; 1 passage encoded in \S+ s", added)
-    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file removed; 0 passages encoded in \S+ s", removed)
+    addition, removal = out.splitlines()[-2:]
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file added; 1 passage encoded in \S+ s", addition)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file removed; 0 passages encoded in \S+ s", removal)
     assert "Watching for changes" in err and "Stopped watching." in err

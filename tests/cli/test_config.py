@@ -17,7 +17,7 @@ def file(own_home: Path) -> Path:
     return own_home / "config.toml"
 
 
-def test_keys_are_set_shown_and_forgotten(run: Run, file: Path) -> None:
+def test_keys_are_set_listed_and_unset(run: Run, file: Path) -> None:
     code, out, err = run("config")
     assert (code, out) == (0, "")
     assert f"{file}  (does not exist yet)" in err
@@ -31,15 +31,17 @@ def test_keys_are_set_shown_and_forgotten(run: Run, file: Path) -> None:
     assert run("config")[1] == 'mode = "dense"\nupdate = true\nk = 4\n'
 
 
-def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, tiny_model: Path) -> None:
-    def asked(*args: str) -> list[dict[str, Any]]:
+def test_settings_are_the_defaults_of_options(
+    run: Run, indexed: Path, file: Path, tiny_model: Path
+) -> None:
+    def hits(*args: str) -> list[dict[str, Any]]:
         return json.loads(run("query", "the door", *args, "--json")[1])
 
     file.write_text('k = 2\nmode = "dense"\nper_document = 1\ncolor = "always"\n', encoding="utf-8")
-    assert (len(asked()), asked()[0]["mode"]) == (2, "dense")
-    assert len({hit["document"] for hit in asked()}) == 2
-    assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
-    last = asked("-k", "3")[-1]  # by the most of a document that is configured
+    assert (len(hits()), hits()[0]["mode"]) == (2, "dense")
+    assert len({hit["document"] for hit in hits()}) == 2
+    assert (len(hits("-k", "1")), hits("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
+    last = hits("-k", "3")[-1]  # by the most of a document that is configured
     assert (
         json.loads(run("explain", "the door", 3, "--json")[1])["hit"]["passage_id"] == last["passage_id"]
     )
@@ -48,7 +50,7 @@ def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, t
     assert "\x1b[" not in run("query", "the door", "--color", "never")[1]
 
 
-def test_the_model_for_new_indexes(
+def test_the_configured_model_is_that_of_new_indexes(
     run: Run, indexed: Path, file: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
@@ -61,7 +63,7 @@ def test_the_model_for_new_indexes(
     assert run("index", indexed)[0] == 0  # it has one already
 
 
-def test_to_other_commands_they_are_something_else(
+def test_settings_do_not_change_options_of_other_commands(
     run: Run, indexed: Path, file: Path, tiny_model: Path
 ) -> None:
     file.write_text("k = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n", encoding="utf-8")
@@ -72,7 +74,7 @@ def test_to_other_commands_they_are_something_else(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("nope = 1", "unknown setting 'nope' in '{file}'. Choose from: k, per_document, mode"),
         (
@@ -86,17 +88,15 @@ def test_to_other_commands_they_are_something_else(
         ("a." * 200 + "b = 1", "unknown setting 'a' in '{file}'"),
     ],
 )
-def test_what_is_wrong_is_named_with_the_file_and_the_way_out(
-    run: Run, file: Path, text: str, said: str
-) -> None:
+def test_an_error_names_the_file_and_the_remedy(run: Run, file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
     code, _, err = run("list")
     assert code == 1
     assert str(file) in err
-    assert said.replace("{file}", str(file)) in err
+    assert message.replace("{file}", str(file)) in err
 
 
-def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
+def test_an_invalid_setting_changes_nothing(run: Run, file: Path) -> None:
     for args in (("k", "many"), ("nope", "1"), ("update", "yes")):
         code, _, err = run("config", *args)
         assert (code, "seewhy: " in err) == (1, True)

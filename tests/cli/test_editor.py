@@ -14,11 +14,11 @@ KEY = "find the key"
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What editors are called with; none is started."""
-    called: list[list[str]] = []
-    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
-    return called
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands of the editors that would be started; none is."""
+    argvs: list[list[str]] = []
+    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: argvs.append(argv))
+    return argvs
 
 
 @pytest.mark.parametrize(
@@ -30,27 +30,29 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows splits commands otherwise")
-def test_each_editor_is_told_the_line_as_it_takes_it(
-    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch, command: str, argv: list[str]
+def test_each_editor_gets_the_line_in_its_own_syntax(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, command: str, argv: list[str]
 ) -> None:
     monkeypatch.setenv("EDITOR", "other")
     monkeypatch.setenv("VISUAL", command)
     open_at("/a b/c.md", 9)
-    assert opened == [argv]
+    assert commands == [argv]
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [("", "no editor is set"), ("vim '", r"\$VISUAL is not a valid command: No closing quotation")],
 )
-def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, said: str) -> None:
+def test_a_missing_or_invalid_editor_is_reported(
+    monkeypatch: pytest.MonkeyPatch, command: str, message: str
+) -> None:
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.setenv("VISUAL", command)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         open_at("/a", 1)
 
 
-def test_an_editor_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_that_cannot_be_started_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
     with pytest.raises(InputError, match="'/nowhere/editor' cannot be started: No such file"):
         open_at("/a", 1)
@@ -58,8 +60,8 @@ def test_an_editor_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("path", ["+:/^/!touch x;/a.md", "-c:!touch x/a.md"])
 def test_no_path_is_an_option_of_an_editor(
-    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch, path: str
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setenv("VISUAL", "vim")
     open_at(path, 1)
-    assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")
+    assert Path(commands[0][-1]).is_absolute() and commands[0][-1].endswith("a.md")

@@ -12,7 +12,7 @@ from tests.conftest import Run
 from tests.evaluating.conftest import beir  # noqa: F401
 
 
-def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
+def test_one_setting_has_a_table_of_metrics(run: Run, beir: Path, tiny_model: Path) -> None:
     code, out, err = run("eval", beir, "--model", tiny_model, "--mode", "dense")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -25,17 +25,19 @@ def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
     assert "against" not in out
 
 
-def test_json_of_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
+def test_json_of_one_setting_has_metrics_and_values_by_query(
+    run: Run, beir: Path, tiny_model: Path
+) -> None:
     code, out, err = run("eval", beir, "--model", tiny_model, "--mode", "dense", "--json")
-    found = json.loads(out)
+    report = json.loads(out)
     assert (code, err) == (0, "")
-    figure = found["metrics"]["ndcg@10"]
+    figure = report["metrics"]["ndcg@10"]
     assert 0 <= figure["low"] <= figure["mean"] <= figure["high"] <= 1
-    assert set(found) == {
+    assert set(report) == {
         "dataset", "source", "task", "split", "index", "model", "pooling", "documents", "passages", "judgements",
         "primary", "query_count", "setting", "metrics", "notes",
     }  # fmt: skip
-    assert found["setting"] == {"name": "dense", "options": {"mode": "dense"}}
+    assert report["setting"] == {"name": "dense", "options": {"mode": "dense"}}
     queries = json.loads(
         run("eval", beir, "--model", tiny_model, "--mode", "dense", "--json", "--per-query")[1]
     )["queries"]
@@ -49,19 +51,21 @@ def test_several_settings_are_compared(run: Run, beir: Path, tiny_model: Path) -
     assert code == 0
     assert "hybrid,weight=0.5 against dense, ndcg@10: " in out
     assert max(map(len, out.splitlines())) <= 80
-    found = json.loads(run(*args, "--json")[1])
-    assert [one["setting"]["options"] for one in found["settings"]] == [
+    report = json.loads(run(*args, "--json")[1])
+    assert [figures["setting"]["options"] for figures in report["settings"]] == [
         {"mode": "dense"},
         {"mode": "hybrid", "weight": 0.5},
     ]
-    assert "metrics" not in found
-    compared = {one["metric"]: one for one in found["comparisons"]}["ndcg@10"]
-    means = [one["metrics"]["ndcg@10"]["mean"] for one in found["settings"]]
-    assert compared["difference"]["mean"] == pytest.approx(means[1] - means[0])
-    assert compared["better"] + compared["worse"] + compared["equal"] == 3
+    assert "metrics" not in report
+    differences = {comparison["metric"]: comparison for comparison in report["comparisons"]}["ndcg@10"]
+    means = [figures["metrics"]["ndcg@10"]["mean"] for figures in report["settings"]]
+    assert differences["difference"]["mean"] == pytest.approx(means[1] - means[0])
+    assert differences["better"] + differences["worse"] + differences["equal"] == 3
 
 
-def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_pairs_of_sentences_are_measured_by_correlation(
+    run: Run, tmp_path: Path, tiny_model: Path
+) -> None:
     path = tmp_path / "sts.tsv"
     path.write_text(
         "sentence1\tsentence2\tscore\na key\tthe key\t5\na door\tlong time\t1\nwater\ta word\t2\n",
@@ -73,11 +77,11 @@ def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     assert "with only 3 pairs, the confidence intervals are rough" in out
     assert "spearman" in out
     assert "ms" not in out
-    found = json.loads(run("eval", path, "--model", tiny_model, "--json")[1])
-    assert set(found["metrics"]) == {"spearman", "pearson"}
+    report = json.loads(run("eval", path, "--model", tiny_model, "--json")[1])
+    assert set(report["metrics"]) == {"spearman", "pearson"}
 
 
-def test_judgements_of_ones_own(run: Run, indexed: Path, tmp_path: Path) -> None:
+def test_judgements_may_be_a_csv_file_of_the_user(run: Run, indexed: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("query,path\nturn the lock,keys.md\nis time long,deep/time.txt\n", encoding="utf-8")
     code, out, _ = run("eval", path)
@@ -87,7 +91,7 @@ def test_judgements_of_ones_own(run: Run, indexed: Path, tmp_path: Path) -> None
     assert json.loads(out)["metrics"]["recall@100"]["mean"] == 1
 
 
-def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
+def test_whole_documents_are_ranked_as_one_text_each(run: Run, beir: Path, tiny_model: Path) -> None:
     code, out, _ = run("eval", beir, "--model", tiny_model, "--whole-documents")
     assert code == 0
     assert "5 documents, each ranked as one text" in out
@@ -107,7 +111,7 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
         (["--whole-documents", "--mode", "dense"], 1, "omit settings and index"),
     ],
 )
-def test_failures(
+def test_failures_name_the_option_and_the_remedy(
     run: Run,
     beir: Path,
     tiny_model: Path,
@@ -115,12 +119,12 @@ def test_failures(
     code: int,
     message: str,
 ) -> None:
-    found, out, err = run("eval", beir, "--model", tiny_model, *args)
-    assert (found, out) == (code, "")
+    actual, out, err = run("eval", beir, "--model", tiny_model, *args)
+    assert (actual, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
 
 
-def test_narrow_and_with_colour(
+def test_the_table_fits_a_narrow_terminal_and_has_colour_on_request(
     run: Run, beir: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")

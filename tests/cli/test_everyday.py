@@ -1,4 +1,4 @@
-"""Small things that a command says, or does not say."""
+"""Notes and short answers of commands: when they are printed, and when not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search import Index
 from tests.conftest import Run
 
 
-def test_an_index_that_a_variable_names_is_told_so(
+def test_an_error_names_the_variable_that_chose_the_index(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEEWHY_INDEX", "nope")
@@ -23,7 +23,7 @@ def test_an_index_that_a_variable_names_is_told_so(
     assert run("query", "door", "-i", "notes")[0] == 0
 
 
-def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None:
+def test_quiet_prints_no_notes(run: Run, indexed: Path, own_home: Path) -> None:
     (own_home / "indexes" / "broken").mkdir()
     (own_home / "indexes" / "broken" / "index.db").write_bytes(b"no database" * 100)
     assert "cannot read" in run("list")[2]
@@ -36,7 +36,7 @@ def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None
     assert run("query", "key", "-i", "notes", "--update", "-q")[2] == ""
 
 
-def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_an_index_counts_encoded_and_reused_passages(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     (tmp_path / "notes").mkdir()
     for name in ("a", "b"):
         (tmp_path / "notes" / f"{name}.md").write_text("# Same\n\nopen the door", encoding="utf-8")
@@ -45,19 +45,19 @@ def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model
     assert "3 (0 encoded, 1 reused)" in run("index", tmp_path / "notes")[1]
 
 
-def test_why_there_are_no_hits_is_said_with_what_to_try(run: Run, indexed: Path) -> None:
+def test_a_query_without_hits_says_why_and_what_to_try(run: Run, indexed: Path) -> None:
     command = ("query", "zzzqqq", "-i", "notes", "-m", "lexical")
     code, out, _ = run(*command)
     assert (code, out) == (0, 'No passage contains "zzzqqq". Try: --mode hybrid\n')
     assert "p1" in run(*command, *out.split("Try: ")[1].split())[1]
-    for options, said in (
+    for options, message in (
         (("-m", "lexical", "--since", "7d"), 'No passage passes --since and contains "zzzqqq".'),
         (("--where", "path:none/**"), "No passage passes --where.\n"),
         (("--min-score", "1"), "No passage passes --min-score.\n"),
         (("--weight", "0"), 'No passage contains "zzzqqq".\n'),
         (("--offset", "100"), "There are at most 100 hits, which --offset skips.\n"),
     ):
-        assert run("query", "zzzqqq", "-i", "notes", *options)[1].startswith(said), options
+        assert run("query", "zzzqqq", "-i", "notes", *options)[1].startswith(message), options
     assert run("query", '"zzzqqq"', "-i", "notes")[1] == (
         "No passage passes the query's quotes, minus signs or filters.\n"
     )

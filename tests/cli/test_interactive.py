@@ -1,4 +1,4 @@
-"""The search that stays open: what keys do, and what is shown; no terminal is needed."""
+"""The interactive search: its keys and its screen; no terminal is needed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.render.test_render import HIT
 Steps = Callable[[Pilot[None]], Awaitable[None]]
 
 
-def opened(folder: Path) -> Index:
+def open_index(folder: Path) -> Index:
     return Index.open(folder, offline=True)
 
 
-def used(app: SearchApp, steps: Steps, size: tuple[int, int] = (100, 30)) -> None:
+def use(app: SearchApp, steps: Steps, size: tuple[int, int] = (100, 30)) -> None:
     """Run the app, without a terminal, and do something with it."""
 
     async def session() -> None:
@@ -46,15 +46,15 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
             await pilot.pause()
             return
         await pilot.pause(0.01)
-    raise AssertionError(drawn(pilot))
+    raise AssertionError(screen_text(pilot))
 
 
 async def shows(pilot: Pilot[None], *texts: str) -> None:
-    await until(pilot, lambda: all(text in drawn(pilot) for text in texts))
+    await until(pilot, lambda: all(text in screen_text(pilot) for text in texts))
 
 
-def drawn(pilot: Pilot[None]) -> str:
-    """What stands on the screen."""
+def screen_text(pilot: Pilot[None]) -> str:
+    """Text of the screen."""
     return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
@@ -80,7 +80,7 @@ class Slow:
         return self._index.query(text, mode=mode, **options)
 
 
-def test_hits_come_as_one_types(indexed: Path, run: Run) -> None:
+def test_hits_follow_the_query_while_it_is_typed(indexed: Path, run: Run) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await pilot.press(*"rotate", "space", *"the", "space", *"key", "question_mark")
         await shows(pilot, "by meaning and keywords", "keys.md:1-5")
@@ -93,62 +93,64 @@ def test_hits_come_as_one_types(indexed: Path, run: Run) -> None:
         await pilot.press(*["backspace"] * 15, *"cold")
         await shows(pilot, "new.md:1-3")
 
-    used(SearchApp(opened(indexed)), steps)
+    use(SearchApp(open_index(indexed)), steps)
 
 
-def test_words_alone_count_until_the_model_is_there(indexed: Path) -> None:
-    slow = Slow(opened(indexed))
+def test_keywords_alone_rank_until_the_model_is_loaded(indexed: Path) -> None:
+    slow = Slow(open_index(indexed))
 
     async def steps(pilot: Pilot[None]) -> None:
         await pilot.press(*"water")
         await shows(pilot, "keywords only until the model is loaded", "1 hit by keywords in", "keys.md")
         slow.loaded.set()
         await shows(pilot, "by meaning and keywords")
-        assert "until the model is loaded" not in drawn(pilot)
+        assert "until the model is loaded" not in screen_text(pilot)
 
-    used(SearchApp(slow), steps)  # type: ignore[arg-type]
+    use(SearchApp(slow), steps)  # type: ignore[arg-type]
 
 
-def test_without_a_model_words_are_left(indexed: Path) -> None:
+def test_without_a_model_keywords_alone_rank(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "there is no model 'x'", "lexical (Tab)", "keys.md", "by keywords in")
 
-    used(SearchApp(Slow(opened(indexed), "there is no model 'x'"), "key"), steps)  # type: ignore[arg-type]
+    use(SearchApp(Slow(open_index(indexed), "there is no model 'x'"), "key"), steps)  # type: ignore[arg-type]
 
 
-def test_why_is_what_explain_prints(indexed: Path, run: Run) -> None:
-    printed = run("explain", "the key", "2")[1].splitlines()
+def test_the_explanation_is_what_explain_prints(indexed: Path, run: Run) -> None:
+    lines = run("explain", "the key", "2")[1].splitlines()
 
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by meaning and keywords")
         await pilot.press("down", "ctrl+n", "up", "ctrl+e")
-        await shows(pilot, *printed[:3], printed[4])
+        await shows(pilot, *lines[:3], lines[4])
         assert isinstance(pilot.app.screen, ExplanationScreen)
         await pilot.press("escape")
         assert not isinstance(pilot.app.screen, ExplanationScreen)
 
-    used(SearchApp(opened(indexed), "the key"), steps, (160, 40))
+    use(SearchApp(open_index(indexed), "the key"), steps, (160, 40))
 
 
-def test_enter_opens_the_editor_where_the_words_stand(
+def test_enter_opens_the_editor_at_the_line_of_the_words(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    called: list[list[str]] = []
+    argvs: list[list[str]] = []
     monkeypatch.setenv("VISUAL", "vim")
-    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
+    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: argvs.append(argv))
 
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by meaning and keywords")
         await pilot.press("enter")
-        assert called == [["vim", "+5", str(indexed / "keys.md")]]
+        assert argvs == [["vim", "+5", str(indexed / "keys.md")]]
         monkeypatch.setenv("VISUAL", "'")
         await pilot.press("enter")
         await shows(pilot, "$VISUAL is not a valid command")
 
-    used(SearchApp(opened(indexed), "rotate the key"), steps)
+    use(SearchApp(open_index(indexed), "rotate the key"), steps)
 
 
-def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path, run: Run) -> None:
+def test_several_indexes_are_searched_as_one(
+    indexed: Path, tiny_model: Path, tmp_path: Path, run: Run
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "water.md").write_text(
         "The water is cold, and the key is in the water.\n", encoding="utf-8"
@@ -163,40 +165,40 @@ def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path
         await pilot.press("ctrl+e")
         await until(pilot, lambda: isinstance(pilot.app.screen, ExplanationScreen))
 
-    used(SearchApp(both, "the key in the water"), steps)
+    use(SearchApp(both, "the key in the water"), steps)
 
 
-def test_escape_leaves(indexed: Path) -> None:
+def test_escape_ends_the_search(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by meaning and keywords")
         await pilot.press("escape")
         await until(pilot, lambda: not pilot.app.is_running)
 
-    used(SearchApp(opened(indexed), "the key"), steps)
+    use(SearchApp(open_index(indexed), "the key"), steps)
 
 
-def test_modes_take_turns(indexed: Path) -> None:
+def test_tab_goes_through_the_modes(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
-        for said, mode in (
+        for status, mode in (
             ("by meaning and keywords", "hybrid"),
             ("by meaning in", "dense"),
             ("by keywords", "lexical"),
         ):
-            await shows(pilot, said, f"{mode} (Tab)")
+            await shows(pilot, status, f"{mode} (Tab)")
             await pilot.press("tab")
         await shows(pilot, "hybrid (Tab)")
 
-    used(SearchApp(opened(indexed), "the key"), steps)
+    use(SearchApp(open_index(indexed), "the key"), steps)
 
 
-def test_what_is_wrong_stands_in_the_last_line(indexed: Path) -> None:
+def test_an_error_is_in_the_last_line(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "no document has a field 'colour'")
 
-    used(SearchApp(opened(indexed), "the key", where="colour=red"), steps, (160, 30))
+    use(SearchApp(open_index(indexed), "the key", where="colour=red"), steps, (160, 30))
 
 
-def test_what_files_say_is_no_markup_and_no_command(notes: Path, tiny_model: Path, run: Run) -> None:
+def test_text_of_files_is_neither_markup_nor_a_command(notes: Path, tiny_model: Path, run: Run) -> None:
     text = "# [bold red]Key[/]\n\nThe key [@click=app.quit]opens[/].\n\n[/nothing] \x1b[31mthe \u202edoor $x.\n"
     (notes / "odd [b].md").write_text(text, encoding="utf-8")
     run("index", notes, "--model", tiny_model)
@@ -204,10 +206,10 @@ def test_what_files_say_is_no_markup_and_no_command(notes: Path, tiny_model: Pat
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by keywords", "[bold red]Key[/]", "odd [b].md")
         await shows(pilot, "\\x1b[31mthe \\u202edoor $x.", "[/nothing]")
-        assert "\x1b" not in drawn(pilot)
-        assert "\u202e" not in drawn(pilot)
+        assert "\x1b" not in screen_text(pilot)
+        assert "\u202e" not in screen_text(pilot)
 
-    used(SearchApp(opened(notes), "nothing", mode="lexical"), steps, (140, 30))
+    use(SearchApp(open_index(notes), "nothing", mode="lexical"), steps, (140, 30))
 
 
 def test_lines_of_megabytes_around_a_passage_are_cut() -> None:
@@ -218,7 +220,7 @@ def test_lines_of_megabytes_around_a_passage_are_cut() -> None:
     assert "begins here" in rows[before - 1]
 
 
-def test_a_narrow_terminal_has_the_document_below(indexed: Path) -> None:
+def test_a_narrow_terminal_shows_the_document_below_the_hits(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by meaning and keywords")
         hits, preview = pilot.app.query_one(OptionList), pilot.app.query_one(VerticalScroll)
@@ -227,21 +229,23 @@ def test_a_narrow_terminal_has_the_document_below(indexed: Path) -> None:
         await until(pilot, lambda: preview.region.y >= hits.region.bottom)
         await shows(pilot, "keys.md")
 
-    used(SearchApp(opened(indexed), "the key"), steps)
+    use(SearchApp(open_index(indexed), "the key"), steps)
 
 
-def test_it_needs_a_terminal(run: Run, indexed: Path) -> None:
+def test_the_interactive_search_needs_a_terminal(run: Run, indexed: Path) -> None:
     code, out, err = run("search", "key")
     assert (code, out) == (1, "")
     assert "needs a terminal" in err
     assert "seewhy query TEXT" in err
 
 
-def test_the_command(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_passes_its_options_and_names_the_extra(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for stream in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
-    begun: list[SearchApp] = []
-    monkeypatch.setattr(SearchApp, "run", lambda app: begun.append(app))
+    apps: list[SearchApp] = []
+    monkeypatch.setattr(SearchApp, "run", lambda app: apps.append(app))
     assert (
         run("search", "open", "the", "door", "-m", "lexical", "-k", "1", "--where", "path:keys.md")[0]
         == 0
@@ -250,6 +254,6 @@ def test_the_command(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "open the door", "lexical (Tab)", "1 hit by keywords in", "keys.md")
 
-    used(begun[0], steps)
+    use(apps[0], steps)
     monkeypatch.setitem(sys.modules, "textual", None)
     assert "pip install 'seewhy[tui]'" in run("search", "key")[2]

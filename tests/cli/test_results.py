@@ -1,4 +1,4 @@
-"""Which hits are printed and how: groups, pages, several parts, formats; `similar` and `duplicates`."""
+"""Hits as the command prints them: groups, pages, several parts, formats; `similar` and `duplicates`."""
 
 import json
 import re
@@ -20,18 +20,18 @@ KEY = "find the key"
 def hits(run: Run, *args: Any) -> list[dict[str, Any]]:
     code, out, err = run(*args, "--json")
     assert (code, err) == (0, "")
-    found: list[dict[str, Any]] = json.loads(out)
-    return found
+    records: list[dict[str, Any]] = json.loads(out)
+    return records
 
 
-def test_a_line_of_a_hit_is_a_sentence_and_no_number(run: Run, indexed: Path) -> None:
+def test_the_format_line_shows_a_sentence_and_not_the_number_of_a_list(run: Run, indexed: Path) -> None:
     (indexed / "list.md").write_text("# Steps\n\n1. Zebra.\n2. Turn.\n", encoding="utf-8")
     assert "1 file added" in run("index", indexed)[1]
     lines = run("query", "nothing of this", "--mode", "dense", "-f", "line")[1]
     assert re.search(r"list\.md:3  -?\d\.\d{3}  Zebra\.$", lines, re.MULTILINE)
 
 
-def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
+def test_the_hint_explains_the_first_hit_of_the_list(run: Run, indexed: Path) -> None:
     for options in (["--offset", "1"], ["--group", "--offset", "1"], ["-i", "notes"]):
         first = hits(run, "query", KEY, *options)[0]
         err = run("query", KEY, *options)[2]
@@ -42,26 +42,28 @@ def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
         assert abs(why["residual"]) < 1e-5
 
 
-def test_what_stands_around(run: Run, indexed: Path) -> None:
+def test_context_prints_surrounding_lines_while_the_file_is_unchanged(run: Run, indexed: Path) -> None:
     out = run("query", KEY, "--context", 2)[1]
     assert re.search(r"^   6$", out, re.MULTILINE)
-    found = hits(run, "query", KEY, "--context", 1)
-    assert all(hit["surroundings"]["note"] == "" for hit in found)
+    hits_with_context = hits(run, "query", KEY, "--context", 1)
+    assert all(hit["surroundings"]["note"] == "" for hit in hits_with_context)
     assert "surroundings" not in hits(run, "query", KEY)[0]
     (indexed / "keys.md").write_text("other", encoding="utf-8")
     assert "keys.md has changed since it was indexed" in run("query", KEY, "--context", 1)[1]
 
 
-def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jsonl_and_paths_have_the_hits_of_json(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(indexed)
-    found = hits(run, "query", KEY)
-    assert [json.loads(line) for line in run("query", KEY, "--jsonl")[1].splitlines()] == found
-    names = list(dict.fromkeys(str(Path(hit["path"]).relative_to(indexed)) for hit in found))
-    assert len(names) < len(found)
+    records = hits(run, "query", KEY)
+    assert [json.loads(line) for line in run("query", KEY, "--jsonl")[1].splitlines()] == records
+    names = list(dict.fromkeys(str(Path(hit["path"]).relative_to(indexed)) for hit in records))
+    assert len(names) < len(records)
     assert run("query", KEY, "-f", "paths")[1].splitlines() == names
 
 
-def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
+def test_formats_for_programs_are_empty_without_hits(run: Run, indexed: Path) -> None:
     nothing = ("query", KEY, "--min-score", 5)
     assert run(*nothing, "--json")[1] == "[]\n"
     assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "paths"])] == [""] * 2
@@ -70,18 +72,18 @@ def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
 @pytest.mark.parametrize(
     ("constant", "says"), [(9, "Likely answered (100 %)"), (-9, "Probably no answer here (0 %)")]
 )
-def test_the_verdict(
+def test_the_verdict_is_printed_after_the_hits(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str
 ) -> None:
     weights = search.Index.open(indexed).fingerprint.weights
-    replaced = {
+    constants = {
         "DEFAULT_WEIGHTS": weights,
         "FIRST_HITS": 1,
         "CONSTANT": constant,
         "EXCESS": 0,
         "COVERAGE": 0,
     }
-    for name, value in replaced.items():
+    for name, value in constants.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY)
     assert (exit_code, out.splitlines()[-1].startswith(says)) == (0, True)
@@ -90,7 +92,7 @@ def test_the_verdict(
     assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "coverage"}
 
 
-def test_files_that_changed_or_are_gone_are_said_to(
+def test_hits_of_changed_and_deleted_files_say_so(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(indexed)
@@ -99,28 +101,28 @@ def test_files_that_changed_or_are_gone_are_said_to(
     (indexed / "deep" / "time.txt").unlink()
     code, out, err = run("query", KEY)
     assert code == 0
-    moved = "current lines; the file has changed since indexing"
-    assert re.search(rf"keys\.md:12-14  p\d\n    {moved}\n", out)
+    notice = "current lines; the file has changed since indexing"
+    assert re.search(rf"keys\.md:12-14  p\d\n    {notice}\n", out)
     assert re.search(r"keys\.md:\d-\d  p\d\s+changed since indexing$", out, re.MULTILINE)
     assert re.search(r"time\.txt:1-2  p\d\s+gone$", out, re.MULTILINE)
     monkeypatch.setenv("COLUMNS", "100")
-    assert re.search(rf"keys\.md:12-14  p\d\s+{moved}\n", run("query", KEY)[1])
+    assert re.search(rf"keys\.md:12-14  p\d\s+{notice}\n", run("query", KEY)[1])
     update = "seewhy index --index notes"
-    said = f"note: 2 of these files have changed or been deleted since indexing. Update with: {update}"
-    assert said in err
-    found = json.loads(run("query", KEY, "--json")[1])
-    assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
-    gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
-    assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+    note = f"note: 2 of these files have changed or been deleted since indexing. Update with: {update}"
+    assert note in err
+    records = json.loads(run("query", KEY, "--json")[1])
+    assert {hit["changed"] for hit in records} == {"", "moved", "changed", "gone"}
+    passage = next(hit["passage_id"] for hit in records if hit["changed"] == "gone")
+    assert f"(p{passage}, gone)" in run("explain", KEY, f"p{passage}")[1]
     assert "1 file changed, 1 removed" in run(*update.split()[1:])[1]
     assert "since indexing" not in run("query", KEY)[2]
 
 
-def test_a_folder_that_was_moved_is_said_to_be_gone(run: Run, indexed: Path) -> None:
+def test_a_missing_folder_is_reported_with_the_command_to_move_the_index(run: Run, indexed: Path) -> None:
     new = indexed.rename(indexed.with_name("moved notes"))
-    said = run("query", KEY, "-i", "notes")[2]
-    assert f"note: '{indexed}' is gone. If you moved it, run: seewhy move notes NEW_FOLDER" in said
-    assert "seewhy index" not in said
+    err = run("query", KEY, "-i", "notes")[2]
+    assert f"note: '{indexed}' is gone. If you moved it, run: seewhy move notes NEW_FOLDER" in err
+    assert "seewhy index" not in err
     assert run("move", "notes", new)[0] == 0
     assert "gone" not in "".join(run("query", KEY)[1:])
 
@@ -135,22 +137,22 @@ def test_each_index_with_changed_files_is_named(
     assert run("index", *folders, "--model", tiny_model)[0] == 0
     (indexed / "keys.md").write_text("Nothing is left.", encoding="utf-8")
     shutil.rmtree(folders[1])
-    said = run("query", KEY, "-i", "notes", "-i", "one+two", "--no-update")[2]
-    assert "Update with: seewhy index --index notes\n" in said
+    err = run("query", KEY, "-i", "notes", "-i", "one+two", "--no-update")[2]
+    assert "Update with: seewhy index --index notes\n" in err
     move = "seewhy move one+two NEW_FOLDER NEW_FOLDER"
-    assert f"note: '{folders[1]}' is gone. If you moved it, run: {move}\n" in said
+    assert f"note: '{folders[1]}' is gone. If you moved it, run: {move}\n" in err
 
 
-def test_a_folder_that_was_moved_is_said_to_be(run: Run, indexed: Path) -> None:
+def test_an_update_of_a_missing_folder_is_reported(run: Run, indexed: Path) -> None:
     indexed.rename(indexed.with_name("moved"))
     code, out, err = run("query", KEY, "--update", "-i", "notes")
     assert code == 0 and "gone" in out
     assert f"the index could not be updated: the folder '{indexed}' is gone." in err
 
 
-def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> None:
-    found = hits(run, "query", "the people of the water")
-    words = {hit["text"][start:end] for hit in found for start, end in hit["highlights"]}
+def test_words_that_count_are_highlighted(run: Run, indexed: Path) -> None:
+    records = hits(run, "query", "the people of the water")
+    words = {hit["text"][start:end] for hit in records for start, end in hit["highlights"]}
     assert {"people", "water"} <= words <= {"people", "water", "People", "of", "the"}
     assert {tuple(hit["highlights"]) for hit in hits(run, "query", KEY, "--mode", "dense")} == {()}
     assert {tuple(hit["highlights"]) for hit in hits(run, "similar", "p1")} == {()}
@@ -207,7 +209,9 @@ def test_slow_imports_do_not_keep_a_query_from_updating(
     assert "the folder has changed since it was indexed" in run("query", KEY)[2]
 
 
-def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_update_updates_before_the_query(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (indexed / "deep" / "time.txt").unlink()
     (indexed / "new.txt").write_text("The key was found.\n", encoding="utf-8")
     code, out, err = run("query", KEY, "--update")
@@ -228,10 +232,10 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
     )
 
 
-def test_pages_and_a_minimum_score_are_parts_of_the_list(run: Run, indexed: Path) -> None:
-    every = hits(run, "query", KEY)
-    assert hits(run, "query", KEY, "-k", 2, "--offset", 2) == every[2:4]
-    assert hits(run, "query", KEY, "--min-score", every[2]["score"]) == every[:3]
+def test_offset_and_minimum_score_select_parts_of_the_list(run: Run, indexed: Path) -> None:
+    all_hits = hits(run, "query", KEY)
+    assert hits(run, "query", KEY, "-k", 2, "--offset", 2) == all_hits[2:4]
+    assert hits(run, "query", KEY, "--min-score", all_hits[2]["score"]) == all_hits[:3]
     out = run("query", KEY, "--offset", 2, "-k", 2)[1]
     assert re.findall(r"^ *(\d)  -?\d\.\d{3}  ", out, re.MULTILINE) == ["3", "4"]
 

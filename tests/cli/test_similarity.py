@@ -36,13 +36,13 @@ def test_sentences_are_compared_with_each_other(run: Run, tiny_model: Path) -> N
     assert "1  find the key\n2  turn the lock" in out
     assert "(3 x 3 cosines, mean pooling," in out
     code, out, _ = run(*TEXTS, "--json")
-    found = json.loads(out)
+    record = json.loads(out)
     expected = search.similarity(TEXTS, model=str(tiny_model))
-    np.testing.assert_allclose(found["cosines"], expected, atol=1e-6)
-    assert (found["rows"], found["columns"], found["itself"]) == (TEXTS, TEXTS, True)
+    np.testing.assert_allclose(record["cosines"], expected, atol=1e-6)
+    assert (record["rows"], record["columns"], record["itself"]) == (TEXTS, TEXTS, True)
 
 
-def test_arguments_and_standard_input_are_the_same(run: Run) -> None:
+def test_arguments_and_standard_input_give_the_same_output(run: Run) -> None:
     expected = run(*TEXTS)
     assert run("-", stdin="\n".join(TEXTS).encode()) == expected
     assert run("-", stdin="\r\n".join(TEXTS).encode("utf-16")) == expected
@@ -52,14 +52,14 @@ def test_a_file_to_compare_with_gives_n_by_m(run: Run, tmp_path: Path, tiny_mode
     other = tmp_path / "other.txt"
     other.write_text("a door\nthe water", encoding="utf-8")
     code, out, _ = run(*TEXTS, "--against", other, "--json")
-    found = json.loads(out)
-    assert (code, found["itself"], np.shape(found["cosines"])) == (0, False, (3, 2))
+    record = json.loads(out)
+    assert (code, record["itself"], np.shape(record["cosines"])) == (0, False, (3, 2))
     expected = search.similarity(TEXTS, ["a door", "the water"], model=str(tiny_model))
-    np.testing.assert_allclose(found["cosines"], expected, atol=1e-6)
+    np.testing.assert_allclose(record["cosines"], expected, atol=1e-6)
     assert "A  a door\nB  the water" in run("find the key", "--against", other)[1]
 
 
-def test_two_texts_token_by_token(run: Run) -> None:
+def test_two_texts_are_compared_token_by_token_or_word_by_word(run: Run) -> None:
     code, out, _ = run("find keys", "the key", "--tokens")
     assert code == 0
     assert "Contributions, in thousandths" in out
@@ -69,22 +69,22 @@ def test_two_texts_token_by_token(run: Run) -> None:
 
 @pytest.mark.parametrize("layer", ["0", "1", "-1", "middle", "last", "3"])
 def test_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: Path, layer: str) -> None:
-    wanted: Any = int(layer) if layer.lstrip("-").isdigit() else layer
-    why = search.explain("find keys", "the key", layer=wanted, model=str(tiny_model))
-    found = json.loads(run("find keys", "the key", "--tokens", "--json", "--layer", layer)[1])
-    assert (found["similarity_layer"], found["n_layers"]) == (why.similarity_layer, 3)
-    np.testing.assert_allclose(found["similarity"], why.similarity, atol=1e-7)
+    value: Any = int(layer) if layer.lstrip("-").isdigit() else layer
+    why = search.explain("find keys", "the key", layer=value, model=str(tiny_model))
+    record = json.loads(run("find keys", "the key", "--tokens", "--json", "--layer", layer)[1])
+    assert (record["similarity_layer"], record["n_layers"]) == (why.similarity_layer, 3)
+    np.testing.assert_allclose(record["similarity"], why.similarity, atol=1e-7)
     assert (
         f"layer {why.similarity_layer} of 3"
         in run("find keys", "the key", "--tokens", "--layer", layer)[1]
     )
 
 
-def test_matrix_and_tokens_are_one_option(run: Run) -> None:
+def test_matrix_is_another_name_of_tokens(run: Run) -> None:
     assert run("a key", "a door", "--matrix") == run("a key", "a door", "--tokens")
 
 
-def test_other_poolings(run: Run) -> None:
+def test_the_pooling_can_be_chosen(run: Run) -> None:
     assert json.loads(run(*TEXTS, "--pooling", "cls", "--json")[1])["pooling"] == "cls"
 
 
@@ -105,19 +105,19 @@ def test_other_poolings(run: Run) -> None:
         (["a " * 200, "b"], 1, "text 1 has 202 tokens, but the model reads at most 64. Shorten it"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said(
+def test_failures_name_the_text_and_the_remedy(
     run: Run, tmp_path: Path, args: list[str], code: int, message: str
 ) -> None:
     (tmp_path / "gap.txt").write_text("a\n\nb\n", encoding="utf-8")
     (tmp_path / "empty.txt").write_text("", encoding="utf-8")
-    named = {"GAP": tmp_path / "gap.txt", "EMPTY": tmp_path / "empty.txt", "FOLDER": tmp_path}
-    found, out, err = run(*[named.get(arg, arg) for arg in args])
-    assert (found, out) == (code, "")
+    places = {"GAP": tmp_path / "gap.txt", "EMPTY": tmp_path / "empty.txt", "FOLDER": tmp_path}
+    actual, out, err = run(*[places.get(arg, arg) for arg in args])
+    assert (actual, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
 
 
-def test_the_line_that_is_empty_is_named(run: Run, tmp_path: Path) -> None:
+def test_an_error_names_the_empty_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "gap.txt").write_text("a\n\nb\n", encoding="utf-8")
     assert "line 2 of '" in run("a", "--against", tmp_path / "gap.txt")[2]
     assert "line 1 of '-' is empty" in run("-", stdin=b"\na\nb")[2]
@@ -151,7 +151,9 @@ def test_files_are_written_and_nothing_else_is_printed(run: Run, tmp_path: Path)
 
 
 @drawing
-def test_explain_writes_both(run: Run, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_explain_writes_a_picture_and_a_page(
+    run: Run, notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
     assert run(notes, "--model", tiny_model, "-q", command="index")[0] == 0
     png, html = tmp_path / "why.png", tmp_path / "why.html"
     code, out, err = run("find the key", 1, "--png", png, "--html", html, command="explain")
@@ -167,15 +169,15 @@ def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
 
 def test_pairs_are_computed_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pooler = ("find keys", "the key", "--tokens", "--pooling", "pooler")
-    with monkeypatch.context() as without:
-        without.setattr("search.explaining.gradients.attribution", None)
+    with monkeypatch.context() as patch:
+        patch.setattr("search.explaining.gradients.attribution", None)
         code, out, _ = run(*pooler)
     assert code == 0 and "Cosines of token" in out and "add --pairs" in out
     out = " ".join(run(*pooler, "--pairs")[1].split())
     assert "token pairs)" in out and "pooler pooling; integrated gradients in 32" in out
 
 
-def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Path) -> None:
+def test_a_note_says_that_the_model_is_not_for_sentences(run: Run, tmp_path: Path) -> None:
     plain = save_tiny_bert(tmp_path / "plain", pooling=None)
     for options in (TEXTS, [*TEXTS[:2], "--tokens"]):
         _, _, err = run(*options, "--model", plain)

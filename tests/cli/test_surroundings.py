@@ -1,4 +1,4 @@
-"""Where a command runs: streams that are full, arguments that are no text, no memory, no home, no folder."""
+"""Odd surroundings of a command: full streams, arguments that are no text, no memory, no home, no folder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def shell(script: str, cwd: Path = REPOSITORY, **environment: str) -> tuple[int,
     """Run a script in which "seewhy" is the real command: exit code, stdout, stderr."""
     python = f'seewhy() {{ {shlex.quote(sys.executable)} -m search "$@"; }}\n'
     paths = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", python + script],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", **environment},
         capture_output=True,
         timeout=120,
     )
-    out, err = done.stdout.decode(), done.stderr.decode()
+    out, err = process.stdout.decode(), process.stderr.decode()
     assert "Traceback" not in err, err
     assert "Exception ignored" not in err, err
-    return done.returncode, out, err
+    return process.returncode, out, err
 
 
-def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
+def test_a_query_of_invalid_bytes_is_refused_in_one_line(run: Run, indexed: Path) -> None:
     odd = os.fsdecode(b"ab\xff")
     for command in (
         ("query", odd), ("query", odd, "-m", "lexical"), ("explain", odd),
@@ -46,7 +46,9 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
         assert err.count("\n") == 1
 
 
-def test_a_file_with_the_name_of_the_package(run: Run, indexed: Path, tmp_path: Path) -> None:
+def test_a_file_with_the_name_of_the_package_does_not_shadow_it(
+    run: Run, indexed: Path, tmp_path: Path
+) -> None:
     (tmp_path / "search.py").write_text("raise SystemExit('shadowed')", encoding="utf-8")
     command = Path(sys.executable).with_name("seewhy")
     if not command.is_file():
@@ -55,7 +57,7 @@ def test_a_file_with_the_name_of_the_package(run: Run, indexed: Path, tmp_path: 
     assert (code, err) == (0, "") and json.loads(out)
 
 
-def test_little_memory(run: Run, indexed: Path) -> None:
+def test_too_little_memory_is_reported_in_one_line(run: Run, indexed: Path) -> None:
     code, out, err = shell("ulimit -c 0; ulimit -v 256000 && seewhy query key")
     assert (code, out) == (1, ""), err
     assert "seewhy: not enough memory. Close other programs, or raise the limit" in err
@@ -66,13 +68,13 @@ def test_little_memory(run: Run, indexed: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "code"), [("seewhy list >/dev/full", 1), ("seewhy list 2>/dev/full", 0)]
 )
-def test_a_stream_that_is_full_is_one_line_or_nothing(script: str, code: int) -> None:
+def test_a_full_stream_is_reported_in_one_line_or_ignored(script: str, code: int) -> None:
     exit_code, _, err = shell(script)
     assert exit_code == code
     assert ("No space left on device" in err) == (code == 1)
 
 
-def test_a_home_where_nothing_can_be_stored_is_said_in_a_line(
+def test_an_unusable_home_is_reported_in_one_line(
     run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
@@ -96,7 +98,7 @@ def test_a_home_where_nothing_can_be_stored_is_said_in_a_line(
 
 
 @pytest.mark.parametrize("environment", [{"COLUMNS": "9" * 30}, {"TERM": "dumb"}], ids=str)
-def test_an_odd_terminal_gets_the_hits_too(
+def test_an_odd_terminal_gets_the_hits(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
 ) -> None:
     (indexed / "new.txt").write_text("a word", encoding="utf-8")
@@ -121,39 +123,39 @@ def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: s
     hint = err[err.index("seewhy explain") :].strip()
     if not shutil.which("bash"):
         pytest.skip("there is no bash to read it")
-    typed = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)],
         capture_output=True,
         env={**os.environ, "LC_ALL": "C.UTF-8"},  # elsewhere bash leaves \\u escapes as they are
     )
     if not text.isprintable():  # it is shown with escapes
         return
-    command, *rest = typed.stdout.decode().split("\0")[:-1]
+    command, *rest = process.stdout.decode().split("\0")[:-1]
     assert text in rest
     code, out, _ = run(command, "--json", *rest)
     assert (code, json.loads(out)["query"]) == (0, text)
 
 
-def test_a_current_folder_that_is_gone_stops_only_what_needs_it(
+def test_a_deleted_current_folder_stops_only_commands_that_need_it(
     run: Run, indexed: Path, tmp_path: Path
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
+    folder = tmp_path / "gone"
+    folder.mkdir()
     code, out, err = shell(
-        f"rmdir {shlex.quote(str(gone))}; seewhy status --json && seewhy index .", gone
+        f"rmdir {shlex.quote(str(folder))}; seewhy status --json && seewhy index .", folder
     )
     assert json.loads(out)["passages"] == 5
     assert (code, err.count("\n"), "No such file or directory" in err) == (1, 1, True)
 
 
-def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
+def test_an_unexpected_argument_is_repeated_with_escapes(run: Run) -> None:
     code, out, err = run("list", "\x1b]0;owned\x07")
     assert (code, out) == (2, "")
     assert "\\x1b]0;owned\\x07" in err
     assert err.replace("\n", "").isprintable()
 
 
-def test_numbers_and_names_that_there_cannot_be_are_one_line(run: Run, indexed: Path) -> None:
+def test_impossible_numbers_and_names_are_reported_in_one_line(run: Run, indexed: Path) -> None:
     for command in (
         ("contrast", "key", "9" * 5000, 1),
         ("explain", "key", "9" * 5000),
@@ -165,9 +167,7 @@ def test_numbers_and_names_that_there_cannot_be_are_one_line(run: Run, indexed: 
         assert (code, out, err.count("\n")) == (1, "", 1), command
 
 
-def test_metadata_that_json_does_not_know_are_indexed_and_printed(
-    run: Run, notes: Path, tiny_model: Path
-) -> None:
+def test_metadata_beyond_json_are_indexed_and_printed(run: Run, notes: Path, tiny_model: Path) -> None:
     def nested(levels: int) -> str:
         return '{"a":' * levels + "1" + "}" * levels
 

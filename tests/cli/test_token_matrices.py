@@ -15,9 +15,9 @@ QUERY = "find the key"
 
 @pytest.fixture
 def index(notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> search.Index:
-    made = search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
-    monkeypatch.setenv("SEEWHY_INDEX", str(made.path))
-    return made
+    index = search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
+    monkeypatch.setenv("SEEWHY_INDEX", str(index.path))
+    return index
 
 
 def test_explain_prints_the_matrix_of_a_hit(run: Run, index: search.Index) -> None:
@@ -31,12 +31,12 @@ def test_explain_prints_the_matrix_of_a_hit(run: Run, index: search.Index) -> No
     numbers = [float(number) for number in re.findall(r"-?\d\.\d\d\b", out.partition("do not sum")[2])]
     assert sorted(numbers) == pytest.approx(sorted(why.similarity.ravel()), abs=0.00501)
     assert re.search(r"\d words\)$", run("explain", QUERY, 1, "--words")[1])
-    found = json.loads(run("explain", QUERY, 1, "--matrix", "--json", "--layer", "0")[1])
-    assert (found["similarity_layer"], found["n_layers"]) == (0, 3)
-    assert {"text", "id", "start", "end", "special"} <= set(found["passage_tokens"][0])
+    record = json.loads(run("explain", QUERY, 1, "--matrix", "--json", "--layer", "0")[1])
+    assert (record["similarity_layer"], record["n_layers"]) == (0, 3)
+    assert {"text", "id", "start", "end", "special"} <= set(record["passage_tokens"][0])
 
 
-def test_explain_as_it_was_names_the_layer(run: Run, index: search.Index) -> None:
+def test_explain_without_the_matrix_names_the_layer(run: Run, index: search.Index) -> None:
     assert "layer 1 of 3, the middle one, which is the default" in run("explain", QUERY)[1].replace(
         "\n", " "
     )
@@ -46,7 +46,7 @@ def test_explain_as_it_was_names_the_layer(run: Run, index: search.Index) -> Non
 
 
 @pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
-def test_pictures_have_the_same_choice(run: Run, index: search.Index, tmp_path: Path) -> None:
+def test_pages_and_pictures_show_words_or_tokens(run: Run, index: search.Index, tmp_path: Path) -> None:
     pages = {}
     for name, options in {"words": [], "tokens": ["--matrix"]}.items():
         html, png = tmp_path / f"{name}.html", tmp_path / f"{name}.png"

@@ -55,18 +55,18 @@ def indexed(run: Run, folder: Path, tiny_model: Path) -> Path:
     return folder
 
 
-def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
-    """The answer as JSON, and as it is drawn, in one line."""
-    code, out, err = run("why-not", QUERY, what, *more, "--json")
+def why_not(run: Run, target: Any, *more: Any) -> tuple[dict[str, Any], str]:
+    """The answer as JSON, and its output for a terminal, in one line."""
+    code, out, err = run("why-not", QUERY, target, *more, "--json")
     assert (code, err) == (0, "")
-    code, drawn, err = run("why-not", QUERY, what, *more)
+    code, output, err = run("why-not", QUERY, target, *more)
     assert (code, err) == (0, "")
-    assert "Traceback" not in drawn
-    return json.loads(out), " ".join(drawn.split())
+    assert "Traceback" not in output
+    return json.loads(out), " ".join(output.split())
 
 
 @pytest.mark.parametrize(
-    ("path", "reason", "said"),
+    ("path", "reason", "advice"),
     [
         ("ignored.md", "ignored", "To index it, add '!NAME'"),
         (".hidden.md", "hidden", "begins with a dot"),
@@ -76,25 +76,27 @@ def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
         ("no-such.md", "not there", "Check the spelling"),
     ],
 )
-def test_not_indexed_and_why(run: Run, indexed: Path, path: str, reason: str, said: str) -> None:
-    found, drawn = why_not(run, indexed / path)
-    assert (found["cause"], found["reason"]) == ("not indexed", reason)
-    assert (found["hit"], found["contrast"]) == (None, None)
-    assert f"not in the index: {reason}" in drawn
-    assert said in drawn
+def test_a_file_that_is_not_indexed_has_a_reason_and_a_remedy(
+    run: Run, indexed: Path, path: str, reason: str, advice: str
+) -> None:
+    answer, output = why_not(run, indexed / path)
+    assert (answer["cause"], answer["reason"]) == ("not indexed", reason)
+    assert (answer["hit"], answer["contrast"]) == (None, None)
+    assert f"not in the index: {reason}" in output
+    assert advice in output
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_a_link_is_not_followed(run: Run, indexed: Path) -> None:
     (indexed / "link.md").symlink_to(indexed / "far.md")
-    found, _ = why_not(run, indexed / "link.md")
-    assert (found["cause"], found["reason"]) == ("not indexed", "symbolic link")
+    answer, _ = why_not(run, indexed / "link.md")
+    assert (answer["cause"], answer["reason"]) == ("not indexed", "symbolic link")
 
 
 def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:
     (indexed / "new.md").write_text("Turn the key in the lock.", encoding="utf-8")
-    found, drawn = why_not(run, indexed / "new.md")
-    assert (found["cause"], found["reason"]) == ("not indexed", "new")
-    assert "seewhy index FOLDER" in drawn
+    answer, output = why_not(run, indexed / "new.md")
+    assert (answer["cause"], answer["reason"]) == ("not indexed", "new")
+    assert "seewhy index FOLDER" in output
     assert run("index", indexed, "-q")[0] == 0
     assert why_not(run, indexed / "new.md")[0]["cause"] == "found"

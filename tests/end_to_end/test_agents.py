@@ -1,4 +1,4 @@
-"""What the pages on agents show is what runs: their programs as they are written, and what is there for registries."""
+"""Pages on agents: their programs print what the page shows; the files for registries are valid."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 def blocks(page: str) -> list[tuple[str, str]]:
     """Language and content of the fences of a page, in order."""
     return [
-        (found[1], found[2]) for found in _BLOCK.finditer((HANDBOOK / page).read_text(encoding="utf-8"))
+        (match[1], match[2]) for match in _BLOCK.finditer((HANDBOOK / page).read_text(encoding="utf-8"))
     ]
 
 
@@ -45,20 +45,20 @@ def home(real: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def environment(home: Path, tmp_path: Path) -> dict[str, str]:
-    """That of a user with the command, and an index of their own of some pages."""
+    """Environment of a user with the command, and an index of their own of some pages."""
     shutil.copytree(home, os.environ["SEEWHY_HOME"], dirs_exist_ok=True)
-    kept = {name: os.environ[name] for name in ("SEEWHY_HOME", "SEEWHY_CACHE")} | {
+    variables = {name: os.environ[name] for name in ("SEEWHY_HOME", "SEEWHY_CACHE")} | {
         "PYTHONPATH": str(REPOSITORY),
         "HAYSTACK_TELEMETRY_ENABLED": "false",
     }
     command = tmp_path / "bin" / "seewhy"
     command.parent.mkdir()
-    told = " ".join(f"{name}={shlex.quote(value)}" for name, value in kept.items())
+    assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     command.write_text(
-        f'#!/bin/sh\n{told} exec {shlex.quote(sys.executable)} -m search "$@"\n', encoding="utf-8"
+        f'#!/bin/sh\n{assignments} exec {shlex.quote(sys.executable)} -m search "$@"\n', encoding="utf-8"
     )
     command.chmod(0o755)
-    return {**kept, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+    return {**variables, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def without_digits(text: str) -> str:
@@ -75,45 +75,47 @@ def test_programs_of_pages_print_what_the_page_says(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    found = blocks(page)
-    for at, (language, program) in enumerate(found):
+    fences = blocks(page)
+    for number, (language, program) in enumerate(fences):
         if language == "python":
             exec(compile(program, page, "exec"), {"__name__": "__main__"})
-            printed = capfd.readouterr().out
-            shown = found[at + 1][1] if found[at + 1 :] and printed else ""
-            assert without_digits(printed) == without_digits(shown)
+            output = capfd.readouterr().out
+            expected = fences[number + 1][1] if fences[number + 1 :] and output else ""
+            assert without_digits(output) == without_digits(expected)
 
 
-def test_the_registry_is_told_what_is_true() -> None:
+def test_server_json_follows_the_rules_of_the_registry() -> None:
     """By the rules of the registry: the schema of 2025-12-11, and what its documentation adds."""
-    told = json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
-    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", told["name"]) and len(told["name"]) <= 200
-    assert 1 <= len(told["description"]) <= 100
-    (package,) = told["packages"]
-    assert told["version"] == package["version"] == search.__version__
+    server = json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"]) and len(server["name"]) <= 200
+    assert 1 <= len(server["description"]) <= 100
+    (package,) = server["packages"]
+    assert server["version"] == package["version"] == search.__version__
     assert package["identifier"] == "seewhy" and package["transport"] == {"type": "stdio"}
-    assert f"<!-- mcp-name: {told['name']} -->" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- mcp-name: {server['name']} -->" in (REPOSITORY / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
-def test_the_skill_has_the_form_of_one() -> None:
+def test_the_skill_has_a_valid_header_and_is_short() -> None:
     skill = REPOSITORY / "skills" / "seewhy" / "SKILL.md"
     _, head, body = skill.read_text(encoding="utf-8").split("---\n", 2)
-    told = yaml.safe_load(head)
-    assert told["name"] == skill.parent.name
-    assert 1 <= len(told["description"]) <= 1024
-    assert len(told["compatibility"]) <= 500
+    header = yaml.safe_load(head)
+    assert header["name"] == skill.parent.name
+    assert 1 <= len(header["description"]) <= 1024
+    assert len(header["compatibility"]) <= 500
     assert len(body.splitlines()) < 100
     assert "`fetch` with the same id and `lines`" in body
 
 
-def test_a_client_may_leave_at_any_time(environment: dict[str, str]) -> None:
+def test_the_command_ends_cleanly_whenever_a_client_leaves(environment: dict[str, str]) -> None:
     """Also while the model is loaded, in native code: the command ends without a crash."""
-    asks = {
+    parameters = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
         "clientInfo": {"name": "a", "version": "1"},
     }
-    initialize = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asks})
+    initialize = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters})
     ends = []
     for tenths in range(10):
         with subprocess.Popen(
@@ -129,6 +131,6 @@ def test_a_client_may_leave_at_any_time(environment: dict[str, str]) -> None:
             server.stdin.flush()
             assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "seewhy"
             time.sleep(tenths / 10)
-            _, said = server.communicate(timeout=60)
-        ends.append((server.returncode, said))
+            _, err = server.communicate(timeout=60)
+        ends.append((server.returncode, err))
     assert ends == [(0, "")] * 10

@@ -17,7 +17,7 @@ from search.lab.records.inspections import Attention
 from search.lab.render.pages import attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
-from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened
+from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, open_page
 
 TEXT = "turn <script>alert(1)</script> שלום 🎉 \x1b[31m"
 TEXT2 = "the \u202ekey &lt;"
@@ -25,18 +25,21 @@ TEXT2 = "the \u202ekey &lt;"
 
 @pytest.fixture(scope="module")
 def weights(tiny_model: Path) -> Attention:
-    """Of hostile texts, with random weights, as those of a random model are much the same everywhere."""
-    found = inspect(TEXT, TEXT2, model=str(tiny_model)).attention
+    """Attention of hostile texts; its weights are random, as a random model's are much the same everywhere."""
+    original = inspect(TEXT, TEXT2, model=str(tiny_model)).attention
     tokens = tuple(
-        replace(t, text=f"{t.text}{shared.HOSTILE}") if i == 2 else t for i, t in enumerate(found.tokens)
+        replace(t, text=f"{t.text}{shared.HOSTILE}") if i == 2 else t
+        for i, t in enumerate(original.tokens)
     )
     n = len(tokens)
-    drawn = np.random.default_rng(5).dirichlet(np.full(n, 0.2), size=(3, 4, n)).astype(np.float32)
-    return replace(found, tokens=tokens, weights=drawn, model=shared.HOSTILE)
+    random_weights = (
+        np.random.default_rng(5).dirichlet(np.full(n, 0.2), size=(3, 4, n)).astype(np.float32)
+    )
+    return replace(original, tokens=tokens, weights=random_weights, model=shared.HOSTILE)
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, weights: Attention) -> Path:
+def attention_file(tmp_path_factory: pytest.TempPathFactory, weights: Attention) -> Path:
     file = tmp_path_factory.mktemp("pages") / "attention & 'a'.html"
     file.write_text(page.document(attention(weights)), encoding="utf-8", newline="\n")
     return file
@@ -50,8 +53,8 @@ def point(browser: Any, element: Any) -> None:
     ActionChains(browser).move_to_element(element).perform()
 
 
-def told(browser: Any) -> dict[int, float]:
-    """Number of a token to its weight, as the table beside shows them."""
+def table_values(browser: Any) -> dict[int, float]:
+    """Weights in the table beside, by the number of the token."""
     rows = browser.find_elements(By.CSS_SELECTOR, ".detail tr")
     cells = [
         (row.find_element(By.TAG_NAME, "th").text, row.find_element(By.TAG_NAME, "td").text)
@@ -69,29 +72,29 @@ def lines(browser: Any) -> int:
     return len(browser.find_elements(By.CSS_SELECTOR, ".lines line"))
 
 
-def test_hover_tells_what_a_token_reads_and_who_reads_it(
-    browser: Any, written: Path, weights: Attention
+def test_hovering_shows_what_a_token_reads_and_which_tokens_read_it(
+    browser: Any, attention_file: Path, weights: Attention
 ) -> None:
-    opened(browser, written)
+    open_page(browser, attention_file)
     mean = weights.matrix(3)
     assert detail(browser).startswith("Layer 3, mean of the heads\nPoint at a token")
     assert lines(browser) == int((np.rint(mean * 1000) >= 50).sum())
     at_rest = shared.shades(browser, "to")
     point(browser, tokens(browser, "from")[4])
     assert "reads most of:" in detail(browser) and "A row sums to 1." in detail(browser)
-    assert told(browser) == pytest.approx(strongest(mean[4]), abs=0.00051)
+    assert table_values(browser) == pytest.approx(strongest(mean[4]), abs=0.00051)
     assert shared.shades(browser, "to") != at_rest
     assert lines(browser) == int((np.rint(mean[4] * 1000) >= 1).sum())
     point(browser, tokens(browser, "to")[6])
     assert "is read most by:" in detail(browser) and "a column need not sum to 1" in detail(browser)
-    assert told(browser) == pytest.approx(strongest(mean[:, 6]), abs=0.00051)
+    assert table_values(browser) == pytest.approx(strongest(mean[:, 6]), abs=0.00051)
     leave(browser)
     assert shared.shades(browser, "to") == at_rest
     assert_inert(browser)
 
 
-def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Attention) -> None:
-    opened(browser, written)
+def test_the_lists_choose_layer_and_head(browser: Any, attention_file: Path, weights: Attention) -> None:
+    open_page(browser, attention_file)
     for layer, head, matrix in (
         (2, "head 3", weights.matrix(2, 3)),
         (1, "mean of the heads", weights.matrix(1)),
@@ -100,15 +103,15 @@ def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Atten
         browser.find_element(By.XPATH, f"//select[@data-part='head']/option[.='{head}']").click()
         point(browser, tokens(browser, "from")[1])
         assert detail(browser).startswith(f"Layer {layer}, {head}\n1 turn reads")
-        assert told(browser) == pytest.approx(strongest(matrix[1]), abs=0.00051)
-        pressed = browser.find_elements(By.CSS_SELECTOR, "[data-part=all] button[aria-pressed=true]")
-        assert [button.get_attribute("aria-label") for button in pressed] == [f"layer {layer}, {head}"]
+        assert table_values(browser) == pytest.approx(strongest(matrix[1]), abs=0.00051)
+        buttons = browser.find_elements(By.CSS_SELECTOR, "[data-part=all] button[aria-pressed=true]")
+        assert [button.get_attribute("aria-label") for button in buttons] == [f"layer {layer}, {head}"]
         leave(browser)
     assert_inert(browser)
 
 
-def test_the_keyboard_reaches_every_token(browser: Any, written: Path) -> None:
-    opened(browser, written)
+def test_the_keyboard_reaches_every_token(browser: Any, attention_file: Path) -> None:
+    open_page(browser, attention_file)
     first = tokens(browser, "from")[0]
     for _ in range(5):  # the button, two lists, the tokens
         browser.switch_to.active_element.send_keys(Keys.TAB)

@@ -50,19 +50,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     addends = np.random.default_rng(4).normal(0.01, 0.02, why.contributions.shape)
     why = replace(why, contributions=addends, score=float(addends.sum()))
     hit = replace(hit, title=HOSTILE, heading=HOSTILE, path=f"/{HOSTILE}")
-    written = tmp_path_factory.mktemp("pages")
-    first, second = written / "why & 'b'.html", written / "sentences.html"
+    output = tmp_path_factory.mktemp("pages")
+    first, second = output / "why & 'b'.html", output / "sentences.html"
     first.write_text(
         page.document(page.explanation(why, units(why), hit)), encoding="utf-8", newline="\n"
     )
     texts = (HOSTILE, "the key", "the lock")
     cosines = search.similarity(["the door", *texts[1:]], model=str(tiny_model))
-    found = Similarities(texts, texts, cosines, True, HOSTILE, "mean")
-    second.write_text(page.document(page.sentences(found)), encoding="utf-8", newline="\n")
+    similarities = Similarities(texts, texts, cosines, True, HOSTILE, "mean")
+    second.write_text(page.document(page.sentences(similarities)), encoding="utf-8", newline="\n")
     return {"why": first, "sentences": second}
 
 
-def opened(browser: webdriver.Chrome, path: Path, width: int = 1280, height: int = 1000) -> None:
+def open_page(browser: webdriver.Chrome, path: Path, width: int = 1280, height: int = 1000) -> None:
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get_log("performance")
@@ -80,9 +80,9 @@ def leave(browser: webdriver.Chrome) -> None:
 def assert_inert(browser: webdriver.Chrome) -> None:
     """No alert, no console message, no request but for the page itself, no element that a text brought."""
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
-    assert len([url for url in asked if url.startswith("file:")]) == 1
+    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in urls if not url.startswith(("file:", "data:", "about:"))] == []
+    assert len([url for url in urls if url.startswith("file:")]) == 1
     assert browser.get_log("browser") == []
     assert browser.title != "owned"
     for tag in ("img", "b[onclick]", "body i b", "body style", "iframe", "object"):
@@ -93,12 +93,12 @@ def assert_inert(browser: webdriver.Chrome) -> None:
 
 
 def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
-    found = browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
-    return next(element for element in found if element.text == text)
+    elements = browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
+    return next(element for element in elements if element.text == text)
 
 
 def shades(browser: webdriver.Chrome, side: str) -> list[str]:
-    """How each unit of a side is shaded, as the user sees it."""
+    """Background colours of the units of a side, as the user sees them."""
     script = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
     return browser.execute_script(script, f"[data-side='{side}'] .unit")
 
@@ -110,7 +110,7 @@ def detail(browser: webdriver.Chrome) -> str:
 def test_hostile_text_is_shown_and_does_nothing(
     browser: webdriver.Chrome, pages: dict[str, Path]
 ) -> None:
-    opened(browser, pages["why"])
+    open_page(browser, pages["why"])
     body = browser.find_element(By.TAG_NAME, "body").text
     assert (
         "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
@@ -122,12 +122,14 @@ def test_hostile_text_is_shown_and_does_nothing(
     assert_inert(browser)
 
 
-def test_a_word_shades_the_other_text_and_back(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    opened(browser, pages["why"])
+def test_pointing_at_a_word_shades_the_other_text(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    open_page(browser, pages["why"])
     at_rest = shades(browser, "passage")
     ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
-    pointed = shades(browser, "passage")
-    assert pointed != at_rest
+    with_pointer = shades(browser, "passage")
+    assert with_pointer != at_rest
     assert len(set(shades(browser, "query"))) == 1  # its own side is not shaded
     assert detail(browser).startswith("key added ")
     ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
@@ -138,53 +140,55 @@ def test_a_word_shades_the_other_text_and_back(browser: webdriver.Chrome, pages:
     assert_inert(browser)
 
 
-def test_what_is_told_are_the_numbers_of_the_explanation(
+def test_the_detail_shows_the_numbers_of_the_explanation(
     browser: webdriver.Chrome, pages: dict[str, Path]
 ) -> None:
-    opened(browser, pages["why"])
+    open_page(browser, pages["why"])
     data = json.loads(
         browser.execute_script("return document.querySelector('why-explanation > script').textContent")
     )
-    row = [one["label"] for one in data["query"]].index("key")
-    added = sum(data["contribution"][row])
+    row = [part["label"] for part in data["query"]].index("key")
+    total = sum(data["contribution"][row])
     ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
-    told = f"key added {added:+.4f} to the score".replace("-", "\u2212")
-    assert told in detail(browser)
+    expected = f"key added {total:+.4f} to the score".replace("-", "\u2212")
+    assert expected in detail(browser)
     browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").click()
     ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
     best = max(data["cosine"][row])
     assert f"+{best:.3f}" in detail(browser)
 
 
-def test_the_switch_changes_shades_and_colours(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    opened(browser, pages["why"])
+def test_the_switch_to_cosines_changes_shades_and_detail(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    open_page(browser, pages["why"])
     unit(browser, "query", "key").click()
-    added = shades(browser, "passage")
+    contribution_shades = shades(browser, "passage")
     browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").send_keys(Keys.SPACE)
     browser.execute_script("document.querySelector('input[value=cosine]').click()")
     leave(browser)
-    assert shades(browser, "passage") != added
+    assert shades(browser, "passage") != contribution_shades
     assert detail(browser).startswith("key is most like")
     browser.find_element(By.CSS_SELECTOR, "input[value=contribution]").click()
     leave(browser)
-    assert shades(browser, "passage") == added
+    assert shades(browser, "passage") == contribution_shades
 
 
 def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    opened(browser, pages["why"])
+    open_page(browser, pages["why"])
     first = browser.find_element(By.CSS_SELECTOR, "[data-side='query'] .unit")
     for _ in range(6):  # the button, the switch, the query
         browser.switch_to.active_element.send_keys(Keys.TAB)
         if browser.switch_to.active_element == first:
             break
     assert browser.switch_to.active_element == first
-    heard = [detail(browser)]
-    units_there = browser.find_elements(By.CSS_SELECTOR, "[data-side='query'] .unit")
-    for _ in units_there[1:]:
+    details = [detail(browser)]
+    elements = browser.find_elements(By.CSS_SELECTOR, "[data-side='query'] .unit")
+    for _ in elements[1:]:
         browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
-        heard.append(detail(browser))
-    assert browser.switch_to.active_element == units_there[-1]
-    assert len({text.split("\n")[0] for text in heard}) >= 3
+        details.append(detail(browser))
+    assert browser.switch_to.active_element == elements[-1]
+    assert len({text.split("\n")[0] for text in details}) >= 3
     ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
     assert detail(browser).startswith("lock added ")
     browser.switch_to.active_element.send_keys(Keys.HOME)
@@ -203,14 +207,16 @@ def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[
     )
 
 
-def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+def test_the_theme_button_overrides_the_scheme_of_the_system(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
     paper = "return getComputedStyle(document.body).backgroundColor"
     for scheme, other in (("light", "dark"), ("dark", "light")):
         browser.execute_cdp_cmd(
             "Emulation.setEmulatedMedia",
             {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
         )
-        opened(browser, pages["why"])
+        open_page(browser, pages["why"])
         by_system = browser.execute_script(paper)
         assert by_system == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 18, 22)"}[scheme]
         for _ in range(["light", "dark"].index(other) + 1):  # as the system, light, dark
@@ -220,8 +226,10 @@ def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path]) -> No
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    opened(browser, pages["sentences"])
+def test_the_table_of_sentences_works_by_mouse_and_keyboard(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    open_page(browser, pages["sentences"])
     cells = browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")
     assert len(cells) == 9
     ActionChains(browser).move_to_element(cells[5]).perform()  # row 2, column 3

@@ -60,7 +60,7 @@ def papers(tmp_path: Path) -> Path:
 
 
 def seewhy(home: Path, *args: Any) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "search", *map(str, args)],
         capture_output=True,
         text=True,
@@ -68,15 +68,17 @@ def seewhy(home: Path, *args: Any) -> str:
         cwd=REPOSITORY,
         env={**os.environ, "SEEWHY_HOME": str(home), "PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
-def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
-    done = json.loads(seewhy(own_home, "index", papers, "--model", tiny_model, "--json"))
-    assert done["documents"] == 6
-    assert done["truncated_tokens"] == 0
-    assert {group["reason"]: group["examples"] for group in done["skipped"]} == {
+def test_documents_are_indexed_with_pages_and_reasons_for_skipping(
+    own_home: Path, papers: Path, tiny_model: Path
+) -> None:
+    summary = json.loads(seewhy(own_home, "index", papers, "--model", tiny_model, "--json"))
+    assert summary["documents"] == 6
+    assert summary["truncated_tokens"] == 0
+    assert {group["reason"]: group["examples"] for group in summary["skipped"]} == {
         "damaged": ["cut.docx (not a valid zip archive)"],
         "document format": ["old.doc (unsupported format; save it as .docx)"],
         "empty": ["empty.xlsx"],
@@ -84,14 +86,14 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
         "no text": ["scan.pdf (scanned pages need OCR first)"],
     }
     hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
-    found = {
+    by_name = {
         hit["document"]: hit for hit in hits if "rotate" in hit["text"] or hit["document"] != "keys.pdf"
     }
-    assert found["keys.pdf"]["page"] == 2
-    assert found["time.docx"]["page"] is None
-    assert found["time.docx"]["heading"] == "Time"
-    assert {found["sounds.xlsx"]["page"], found["talk.pptx"]["page"]} <= {1, 2}
-    shown = seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20")
+    assert by_name["keys.pdf"]["page"] == 2
+    assert by_name["time.docx"]["page"] is None
+    assert by_name["time.docx"]["heading"] == "Time"
+    assert {by_name["sounds.xlsx"]["page"], by_name["talk.pptx"]["page"]} <= {1, 2}
+    output = seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20")
     for place in (
         "keys.pdf page 2",
         "talk.pptx slide 1",
@@ -99,7 +101,7 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
         "time.docx  p",
         "notes.md:1-3",
     ):
-        assert place in shown
+        assert place in output
     assert "encrypted: closed.pdf" in seewhy(own_home, "status")
     again = json.loads(seewhy(own_home, "index", papers, "--json"))
     assert (again["unchanged"], again["added"], again["changed"]) == (6, 0, 0)
@@ -122,10 +124,10 @@ def test_once_the_extra_is_installed_the_files_are_read(
 
 
 @pytest.mark.skipif(not FORMATS.is_dir(), reason="the sample files are not at hand")
-def test_the_sample_files(own_home: Path, tiny_model: Path) -> None:
-    done = json.loads(seewhy(own_home, "index", FORMATS, "--model", tiny_model, "--json"))
-    assert done["documents"] == 6
-    assert [(group["reason"], group["count"]) for group in done["skipped"]] == [("document format", 3)]
+def test_the_sample_files_are_indexed_with_their_pages(own_home: Path, tiny_model: Path) -> None:
+    summary = json.loads(seewhy(own_home, "index", FORMATS, "--model", tiny_model, "--json"))
+    assert summary["documents"] == 6
+    assert [(group["reason"], group["count"]) for group in summary["skipped"]] == [("document format", 3)]
     hits = json.loads(seewhy(own_home, "query", "Stet clita kasd gubergren", "-k", "40", "--json"))
     assert {Path(hit["path"]).suffix for hit in hits} == {
         ".docx",

@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, handbook_home: Path) -> Path:
 
 
 def seewhy(home: Path, *args: Any, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "search", *map(str, args)],
         capture_output=True,
         text=True,
@@ -39,8 +39,8 @@ def seewhy(home: Path, *args: Any, code: int = 0) -> subprocess.CompletedProcess
         cwd=REPOSITORY,
         env={**os.environ, "SEEWHY_HOME": str(home), "PYTHONIOENCODING": "utf-8"},
     )
-    assert done.returncode == code, done.stderr
-    return done
+    assert process.returncode == code, process.stderr
+    return process
 
 
 def test_a_question_finds_its_page(home: Path) -> None:
@@ -48,19 +48,19 @@ def test_a_question_finds_its_page(home: Path) -> None:
     assert "02-wordpiece.md" in [Path(hit["path"]).name for hit in hits]
     for hit in hits:
         lines = Path(hit["path"]).read_text(encoding="utf-8").split("\n")
-        before, found, _ = "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).partition(
+        before, passage, _ = "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).partition(
             hit["text"]
         )
-        assert found and not before.strip()
+        assert passage and not before.strip()
 
 
-def test_second_run_and_explain(home: Path) -> None:
+def test_a_second_run_changes_nothing_and_a_hit_is_explained(home: Path) -> None:
     assert "Nothing changed in corpora/handbook." in seewhy(
         home, "index", "corpora/handbook"
     ).stdout.replace(os.sep, "/")
-    shown = seewhy(home, "explain", QUESTION, "1").stdout
-    assert "(residual)" in shown
-    assert "Most similar words" in shown
+    output = seewhy(home, "explain", QUESTION, "1").stdout
+    assert "(residual)" in output
+    assert "Most similar words" in output
 
 
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
@@ -77,8 +77,10 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     rows = rows[::30]
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
     model = SentenceTransformer(str(real.files.folder), device="cpu")
-    one, two = (model.encode(texts, normalize_embeddings=True) for texts in (first, second))
-    reference = (one * two).sum(axis=1)
+    first_vectors, second_vectors = (
+        model.encode(texts, normalize_embeddings=True) for texts in (first, second)
+    )
+    reference = (first_vectors * second_vectors).sum(axis=1)
 
     encoder = Encoder(offline=True, engine="openvino")
     assert encoder.engine.name == "openvino"
@@ -96,5 +98,5 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
 def test_the_table_of_pages_has_each_page_once() -> None:
     table = (HANDBOOK.parent / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d\d)(?:(?: to|,) (\d\d))? \|", table, re.MULTILINE)
-    listed = [page for first, last in rows for page in range(int(first), int(last or first) + 1)]
-    assert listed == sorted(int(path.name[:2]) for path in HANDBOOK.glob("*.md"))
+    pages = [page for first, last in rows for page in range(int(first), int(last or first) + 1)]
+    assert pages == sorted(int(path.name[:2]) for path in HANDBOOK.glob("*.md"))

@@ -26,12 +26,12 @@ QUESTIONS = {
 def test_the_document_that_answers_is_among_the_first_three(tmp_path: Path) -> None:
     index = search.Index.build(str(HOUSEHOLD), index=str(tmp_path / "household"), offline=True)
     assert len({path.suffix for path in HOUSEHOLD.rglob("*.*")}) == 8
-    answered = [
+    successes = [
         question
         for question, path in QUESTIONS.items()
         if any(HOUSEHOLD / path == Path(hit.path) for hit in index.query(question, k=3))
     ]
-    assert len(answered) >= 11  # 12 when this was written
+    assert len(successes) >= 11  # 12 when this was written
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     [hit] = index.query("when do we get the deposit back", k=1)
     assert f"{hit.score:.3f}  corpora/household/home/lease.md:{hit.line_start}-{hit.line_end}" in readme
@@ -45,9 +45,9 @@ def test_the_mailbox_that_answers_comes_first(tmp_path: Path) -> None:
         ignore=ignore_patterns("lease.md", "*.eml", "manuals", "kitchen", "school", "travel"),
     )
     message = (HOUSEHOLD / "mail" / "2024-02-12-deposit.eml").read_text(encoding="utf-8")
-    agreed = message.replace("Could we pay it in two halves", "As we agreed, we pay it in two halves")
+    reply = message.replace("Could we pay it in two halves", "As we agreed, we pay it in two halves")
     with (copy / "mail" / "archive.mbox").open("a", encoding="utf-8") as mailbox:
-        mailbox.write(f"From anna@example.org Mon Feb 12 20:14:05 2024\n{agreed}\n")
+        mailbox.write(f"From anna@example.org Mon Feb 12 20:14:05 2024\n{reply}\n")
     index = search.Index.build(str(copy), index=str(tmp_path / "index"), offline=True)
     [hit] = index.query("what did we agree about the deposit", k=1)
     assert (hit.document, hit.metadata["from"]) == ("mail/archive.mbox#6", "Anna")

@@ -1,4 +1,4 @@
-"""The notebooks run to their last cell, offline; they show what they print, and by hand is as by the library."""
+"""The notebooks run to their last cell, offline; their outputs are current, and steps by hand equal the library's."""
 
 import copy
 import re
@@ -7,25 +7,27 @@ from typing import Any
 
 import pytest
 
-from tests.notebooks import NOTEBOOKS, VARIES, differences, executed, pictures, printed, write
+from tests.notebooks import NOTEBOOKS, VARIES, differences, execute, output_text, pictures, write
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbconvert.preprocessors")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_and_agrees_with_the_library(path: Path, handbook_home: Path) -> None:
-    kept, run = nbformat.read(path, 4), executed(path)
-    assert differences(kept, run) == [], f"if that is meant: python tests/notebooks.py --write {path}"
-    assert pictures(kept) == pictures(run)
-    text = "\n".join(map(printed, run.cells))
+def test_a_notebook_runs_and_agrees_with_the_library(path: Path, handbook_home: Path) -> None:
+    committed, run = nbformat.read(path, 4), execute(path)
+    assert differences(committed, run) == [], (
+        f"if that is meant: python tests/notebooks.py --write {path}"
+    )
+    assert pictures(committed) == pictures(run)
+    text = "\n".join(map(output_text, run.cells))
     gaps = re.findall(r"(?:difference|residual)[^\n]*?[: ] ?(\d[\d.]*(?:e-\d+)?)$", text, re.MULTILINE)
     assert gaps or path.stem[0] in "2"
     assert all(float(gap) < 1e-5 for gap in gaps), gaps
     assert "False" not in text and "Traceback" not in text
 
 
-def test_there_are_six() -> None:
+def test_notebooks_are_numbered_from_one_to_six() -> None:
     assert [path.stem[0] for path in NOTEBOOKS] == list("123456")
 
 
@@ -58,14 +60,14 @@ def test_words_and_whole_numbers_must_be_equal(old: str, new: str, same: bool) -
     assert (differences(notebook_of(old), notebook_of(new)) == []) is same
 
 
-def test_in_a_cell_that_varies_the_words_must_be_equal() -> None:
-    shown = notebook_of("step 9: loss 1.7", VARIES)
-    assert differences(shown, notebook_of("step 8: loss 0.3")) == []
-    assert differences(shown, notebook_of("step 8: gain 0.3")) != []
+def test_in_a_cell_that_varies_only_numbers_may_differ() -> None:
+    notebook = notebook_of("step 9: loss 1.7", VARIES)
+    assert differences(notebook, notebook_of("step 8: loss 0.3")) == []
+    assert differences(notebook, notebook_of("step 8: gain 0.3")) != []
 
 
-def test_what_is_printed_now_is_put_into_the_notebook(tmp_path: Path) -> None:
-    """Without what a library writes to standard error, and without the time of the run."""
+def test_writing_replaces_the_outputs_of_the_notebook(tmp_path: Path) -> None:
+    """The standard error of a library and the time of the run are left out."""
     path = tmp_path / "a.ipynb"
     nbformat.write(notebook_of("old", VARIES), path)
     fresh = notebook_of("new", VARIES)
@@ -74,7 +76,7 @@ def test_what_is_printed_now_is_put_into_the_notebook(tmp_path: Path) -> None:
     clean = copy.deepcopy(fresh.cells[0].outputs)
     fresh.cells[0].outputs.append(nbformat.v4.new_output("stream", name="stderr", text="Loading"))
     write(path, fresh)
-    written = nbformat.read(path, 4)
-    assert written.metadata == {} and written.cells[0].metadata == {"tags": [VARIES]}
-    assert written.cells[0].outputs == clean
-    assert differences(written, fresh) == []
+    notebook = nbformat.read(path, 4)
+    assert notebook.metadata == {} and notebook.cells[0].metadata == {"tags": [VARIES]}
+    assert notebook.cells[0].outputs == clean
+    assert differences(notebook, fresh) == []

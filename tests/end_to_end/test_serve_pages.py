@@ -34,7 +34,7 @@ QUERY = "turn the key"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[list[Index]]:
+def indexes(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[list[Index]]:
     """Two indexes: of hostile text among harmless one, and of a few words."""
     hostile, few = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("few")
     texts = {
@@ -55,29 +55,29 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def site(served: list[Index]) -> Iterator[str]:
+def site(indexes: list[Index]) -> Iterator[str]:
     """The address of the server."""
-    with serving(*served) as address:
+    with serving(*indexes) as address:
         yield address
 
 
-def shown_in(browser: webdriver.Chrome, width: int, scheme: str) -> None:
-    """Give the window a width, and the user a liking for light or dark pages."""
+def set_screen(browser: webdriver.Chrome, width: int, scheme: str) -> None:
+    """Set the width of the window, and the user's preference for light or dark pages."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    liking = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
-    media = {"features": [{"name": name, "value": value} for name, value in liking.items()]}
+    preferences = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+    media = {"features": [{"name": name, "value": value} for name, value in preferences.items()]}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
 
 @pytest.fixture
-def opened(browser: webdriver.Chrome, site: str) -> Iterator[Callable[..., webdriver.Chrome]]:
-    """Opens a page of the server; afterwards nothing was asked of anybody else, and nothing complained."""
+def open_page(browser: webdriver.Chrome, site: str) -> Iterator[Callable[..., webdriver.Chrome]]:
+    """Return a function that opens a page; at the end, no other server was asked and the console has no errors."""
 
-    def at(
+    def open_path(
         path: str = "/", width: int = 1280, scheme: str = "light", script: bool = True
     ) -> webdriver.Chrome:
-        shown_in(browser, width, scheme)
+        set_screen(browser, width, scheme)
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
         browser.get(site + path)
         return browser
@@ -85,7 +85,7 @@ def opened(browser: webdriver.Chrome, site: str) -> Iterator[Callable[..., webdr
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get_log("performance")
-    yield at
+    yield open_path
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert outside(browser, site) == []
     assert [entry for entry in browser.get_log("browser") if entry["source"] != "network"] == []
@@ -100,21 +100,21 @@ def events(browser: webdriver.Chrome) -> list[dict[str, Any]]:
 
 def outside(browser: webdriver.Chrome, site: str) -> list[str]:
     """Requests to anybody but the server."""
-    asked = [
-        one["params"]["request"]["url"]
-        for one in events(browser)
-        if one["method"] == "Network.requestWillBeSent"
+    urls = [
+        event["params"]["request"]["url"]
+        for event in events(browser)
+        if event["method"] == "Network.requestWillBeSent"
     ]
-    return [url for url in asked if not url.startswith((site, "data:", "about:", "chrome:"))]
+    return [url for url in urls if not url.startswith((site, "data:", "about:", "chrome:"))]
 
 
 def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """What a condition gives as soon as it holds: on a busy machine the first explanation takes long."""
+    """Wait for a condition and return its value: on a busy machine the first explanation takes long."""
     end = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < end, "it never came"
         time.sleep(0.02)
-    return found
+    return value
 
 
 def type_in(browser: webdriver.Chrome, *keys: str) -> None:
@@ -122,12 +122,12 @@ def type_in(browser: webdriver.Chrome, *keys: str) -> None:
 
 
 def passages(browser: webdriver.Chrome) -> list[int]:
-    """Of the hits, as they stand."""
+    """Ids of the passages of the hits, in their order."""
     script = "return [...document.querySelectorAll('.hit')].map((one) => Number(one.dataset.passage))"
     return browser.execute_script(script)
 
 
-def focused(browser: webdriver.Chrome) -> str | None:
+def focused_passage(browser: webdriver.Chrome) -> str | None:
     """The passage of the hit that has the focus."""
     return browser.execute_script(
         "return document.activeElement.closest('.hit')?.dataset.passage ?? null"
@@ -138,8 +138,8 @@ def state(browser: webdriver.Chrome) -> dict[str, list[str]]:
     return parse_qs(urlsplit(browser.current_url).query)
 
 
-def whole(browser: webdriver.Chrome) -> bool:
-    """Whether the hits by meaning have come, with their bars."""
+def is_complete(browser: webdriver.Chrome) -> bool:
+    """Return True once the hits by meaning have come, with their bars."""
     return bool(browser.find_elements(By.CSS_SELECTOR, ".hits:not([data-keywords]) .seg[data-w=rest]"))
 
 
@@ -150,14 +150,14 @@ def in_view(browser: webdriver.Chrome, css: str) -> float:
     )
 
 
-@pytest.mark.parametrize(("width", "height", "most"), [(1440, 900, 320), (390, 844, 260)])
-def test_the_first_hit_is_seen_and_why_opens_where_it_was_clicked(
-    opened: Callable[..., webdriver.Chrome], width: int, height: int, most: int
+@pytest.mark.parametrize(("width", "height", "limit"), [(1440, 900, 320), (390, 844, 260)])
+def test_the_first_hit_is_in_view_and_why_opens_below_the_click(
+    open_page: Callable[..., webdriver.Chrome], width: int, height: int, limit: int
 ) -> None:
-    browser = opened(f"/?q={QUERY}", width=width)
+    browser = open_page(f"/?q={QUERY}", width=width)
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    assert 0 < in_view(browser, ".hit .passage") < most
+    assert 0 < in_view(browser, ".hit .passage") < limit
     for number in (2, 5):
         link = browser.find_element(By.CSS_SELECTOR, f".hit:nth-child({number}) .why-link")
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
@@ -173,31 +173,31 @@ def test_the_first_hit_is_seen_and_why_opens_where_it_was_clicked(
 
 
 def test_few_stops_lead_from_the_field_to_the_first_hit(
-    opened: Callable[..., webdriver.Chrome],
+    open_page: Callable[..., webdriver.Chrome],
 ) -> None:
-    browser = opened(f"/?q={QUERY}", width=1440)
+    browser = open_page(f"/?q={QUERY}", width=1440)
     browser.find_element(By.NAME, "q").click()
     stops = 0
-    while not focused(browser):
+    while not focused_passage(browser):
         type_in(browser, Keys.TAB)
         stops += 1
         assert stops <= 15
 
 
 def test_a_page_of_ten_hits_is_small(site: str) -> None:
-    for address, most in (
+    for address, limit in (
         (f"{site}/?q=turn+the+key", 12_000),
         (f"{site}/?q=turn+the+key&words=1", 6_000),
     ):
         request = Request(address, headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
         with urlopen(request) as answer:
-            assert len(answer.read()) < most and answer.headers["Content-Encoding"] == "gzip"
+            assert len(answer.read()) < limit and answer.headers["Content-Encoding"] == "gzip"
 
 
 def test_keywords_come_at_once_and_meaning_after_a_pause(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q=door&index={served[0].path.name}")
+    browser = open_page(f"/?q=door&index={indexes[0].path.name}")
     browser.execute_script(
         "window.asked = []; const really = fetch;"
         "window.fetch = (address, how) => (asked.push(String(address)), really(address, how));"
@@ -205,24 +205,26 @@ def test_keywords_come_at_once_and_meaning_after_a_pause(
     field = browser.find_element(By.NAME, "q")
     field.send_keys(Keys.CONTROL + "a")
     field.send_keys(QUERY)
-    until(lambda: state(browser)["q"] == [QUERY] and whole(browser))
-    until(lambda: passages(browser) == [hit.passage_id for hit in served[0].query(QUERY)])
+    until(lambda: state(browser)["q"] == [QUERY] and is_complete(browser))
+    until(lambda: passages(browser) == [hit.passage_id for hit in indexes[0].query(QUERY)])
     kinds = [
-        parse_qs(urlsplit(one).query) for one in browser.execute_script("return asked") if "/?" in one
+        parse_qs(urlsplit(url).query) for url in browser.execute_script("return asked") if "/?" in url
     ]
-    words = [at for at, one in enumerate(kinds) if one.get("words") == ["1"]]
-    assert words and any("words" not in one and one["q"] == [QUERY] for one in kinds[words[-1] :])
+    words = [number for number, parameters in enumerate(kinds) if parameters.get("words") == ["1"]]
+    assert words and any(
+        "words" not in parameters and parameters["q"] == [QUERY] for parameters in kinds[words[-1] :]
+    )
     assert "generation" not in state(browser)
     browser.back()
     until(lambda: state(browser)["q"] == ["door"] and field.get_property("value") == "door")
     assert browser.title == "door \u2013 seewhy"
 
 
-def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}")
-    ids = [str(one) for one in passages(browser)]
+def test_keys_select_explain_compare_and_search(open_page: Callable[..., webdriver.Chrome]) -> None:
+    browser = open_page(f"/?q={QUERY}")
+    ids = [str(passage) for passage in passages(browser)]
     type_in(browser, "j", "j")
-    assert focused(browser) == ids[1]
+    assert focused_passage(browser) == ids[1]
     type_in(browser, "e")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".is-explained tfoot"))
     assert state(browser)["why"] == [ids[1]]
@@ -238,10 +240,10 @@ def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
     until(lambda: "jkecs" in state(browser)["q"][0])
 
 
-def test_filters_are_chosen_and_taken_away(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+def test_filters_are_chosen_and_removed(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q=door&where=name=keys.md&index={served[0].path.name}", width=1440)
+    browser = open_page(f"/?q=door&where=name=keys.md&index={indexes[0].path.name}", width=1440)
     assert len(passages(browser)) < 3
     browser.find_element(By.CSS_SELECTOR, ".chosen a").click()
     until(lambda: "where" not in state(browser) and len(passages(browser)) == 10)
@@ -260,10 +262,10 @@ def test_filters_are_chosen_and_taken_away(
     )
 
 
-def test_a_document_is_read_beside_the_hits(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}", width=1440)
-    here = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here mark"))
-    assert here[0].is_displayed() and browser.execute_script("return scrollY") == 0
+def test_a_document_is_read_beside_the_hits(open_page: Callable[..., webdriver.Chrome]) -> None:
+    browser = open_page(f"/?q={QUERY}", width=1440)
+    marks = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here mark"))
+    assert marks[0].is_displayed() and browser.execute_script("return scrollY") == 0
     browser.find_element(By.CSS_SELECTOR, ".hit:nth-child(3) .open").click()
     third = passages(browser)[2]
     until(lambda: browser.find_elements(By.CSS_SELECTOR, f".doc #p{third}.is-here"))
@@ -273,10 +275,10 @@ def test_a_document_is_read_beside_the_hits(opened: Callable[..., webdriver.Chro
     assert state(browser)["q"] == [QUERY]
 
 
-def test_a_server_that_is_gone_is_said_and_the_hits_stay(
-    opened: Callable[..., webdriver.Chrome],
+def test_a_banner_reports_a_stopped_server_and_the_hits_stay(
+    open_page: Callable[..., webdriver.Chrome],
 ) -> None:
-    browser = opened(f"/?q={QUERY}")
+    browser = open_page(f"/?q={QUERY}")
     browser.execute_script(
         "window.really = fetch; window.fetch = async () => { throw new TypeError('gone'); }"
     )
@@ -288,8 +290,10 @@ def test_a_server_that_is_gone_is_said_and_the_hits_stay(
     until(lambda: not browser.find_element(By.CSS_SELECTOR, ".banner").is_displayed())
 
 
-def test_a_busy_server_is_said_and_asked_again(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened("/?q=key&mode=dense")
+def test_a_banner_reports_a_busy_server_until_it_answers(
+    open_page: Callable[..., webdriver.Chrome],
+) -> None:
+    browser = open_page("/?q=key&mode=dense")
     browser.execute_script("""
         const really = window.fetch;
         const busy = {status: 503, headers: {"Retry-After": "1"}};
@@ -302,21 +306,23 @@ def test_a_busy_server_is_said_and_asked_again(opened: Callable[..., webdriver.C
     until(lambda: not browser.find_element(By.CSS_SELECTOR, ".banner").is_displayed())
 
 
-def test_a_filter_that_cannot_be_read_is_said_with_its_place(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+def test_an_invalid_filter_is_reported_with_its_position(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q={QUERY}&where=(")
-    said = browser.find_element(By.CSS_SELECTOR, "[role=alert].problem").text
-    assert "filter" in said and "^" in said
+    browser = open_page(f"/?q={QUERY}&where=(")
+    problem = browser.find_element(By.CSS_SELECTOR, "[role=alert].problem").text
+    assert "filter" in problem and "^" in problem
     assert browser.find_element(By.NAME, "where").get_property("value") == "("
 
 
-def test_queries_are_kept_here_and_can_be_forgotten(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened()
+def test_recent_queries_stay_in_the_browser_and_can_be_deleted(
+    open_page: Callable[..., webdriver.Chrome],
+) -> None:
+    browser = open_page()
     type_in(browser, "door", Keys.ENTER)
-    until(lambda: whole(browser))
+    until(lambda: is_complete(browser))
     until(lambda: browser.execute_script("return localStorage.getItem('seewhy-queries')"))
-    opened()
+    open_page()
     last = browser.find_element(By.CSS_SELECTOR, "recent-queries a")
     assert last.text.startswith("door")
     browser.find_element(By.CSS_SELECTOR, "recent-queries button").click()
@@ -324,11 +330,13 @@ def test_queries_are_kept_here_and_can_be_forgotten(opened: Callable[..., webdri
     assert browser.execute_script("return localStorage.length") == 0
 
 
-def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], served: list[Index]) -> None:
-    browser = opened(script=False, width=1440)
+def test_search_why_and_filters_work_without_scripts(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(script=False, width=1440)
     browser.find_element(By.NAME, "q").send_keys(QUERY, Keys.ENTER)
     until(lambda: "q=" in browser.current_url)
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".hit")) == len(served[0].query(QUERY))
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".hit")) == len(indexes[0].query(QUERY))
     browser.find_element(By.CSS_SELECTOR, ".hit:nth-child(2) .why-link").send_keys(Keys.ENTER)
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit:nth-child(2) .why tfoot"))
     browser.find_element(By.CSS_SELECTOR, "a.word").send_keys(Keys.ENTER)
@@ -341,32 +349,32 @@ def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], serve
     until(lambda: "pick=" in browser.current_url and "without=" in browser.current_url)
 
 
-def test_hostile_text_is_text(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}&where=not name:page*")
-    until(lambda: whole(browser))
+def test_hostile_text_never_becomes_markup(open_page: Callable[..., webdriver.Chrome]) -> None:
+    browser = open_page(f"/?q={QUERY}&where=not name:page*")
+    until(lambda: is_complete(browser))
     body = browser.find_element(By.TAG_NAME, "body").text
     assert "<script>document.title='owned';alert(1)</script>" in body and "\\x1b[31m" in body
     assert browser.title != "owned"
     assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, .hit script, [onclick]") == []
 
 
-def pages(served: list[Index]) -> list[str]:
+def pages(indexes: list[Index]) -> list[str]:
     """Every page of the server, with something on it."""
-    index = served[0]
-    one, other = (hit for hit in index.query(QUERY)[:2])
-    asked = f"q={QUERY}&passage={one.passage_id}"
+    index = indexes[0]
+    first, other = (hit for hit in index.query(QUERY)[:2])
+    parameters = f"q={QUERY}&passage={first.passage_id}"
     return [
         "/",
         f"/?q={QUERY}&where=not name=page01.md&weight=0.5",
-        f"/?q={QUERY}&why={one.passage_id}",
+        f"/?q={QUERY}&why={first.passage_id}",
         f"/?q={QUERY}&facets=1&more={other.passage_id}&without=key",
         "/?q=key&where=(",
-        f"/?more={one.passage_id}",
+        f"/?more={first.passage_id}",
         f"/map?q={QUERY}",
-        f"/documents/{one.document_id}?{asked}&source=1",
-        f"/documents/{one.document_id}?{asked}",
-        f"/explain?{asked}",
-        f"/contrast?q={QUERY}&a={one.passage_id}&b={other.passage_id}",
+        f"/documents/{first.document_id}?{parameters}&source=1",
+        f"/documents/{first.document_id}?{parameters}",
+        f"/explain?{parameters}",
+        f"/contrast?q={QUERY}&a={first.passage_id}&b={other.passage_id}",
         f"/why-not?q={QUERY}&document={other.document_id}&k=1",
         "/similarity?text=the key%0Athe lock%0Athe door",
         "/inspect?text=turn the key&text=open the lock",
@@ -377,7 +385,7 @@ def pages(served: list[Index]) -> list[str]:
 
 
 def test_every_page_is_accessible_and_fits(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
     """Wide and light, then narrow and dark: each page is loaded once."""
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
@@ -386,39 +394,39 @@ def test_every_page_is_accessible_and_fits(
         axe.run(document, wanted).then((found) =>
           arguments[1](found.violations.map((one) => [one.id, one.nodes[0].html])));
     """
-    for path in pages(served):
-        browser = opened(path)
+    for path in pages(indexes):
+        browser = open_page(path)
         browser.execute_script(axe)
         for width, scheme in ((1280, "light"), (320, "dark")):
-            shown_in(browser, width, scheme)
+            set_screen(browser, width, scheme)
             assert browser.execute_async_script(run, TAGS) == [], (path, width)
             assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
 
 
 def test_printing_keeps_shades_and_sums(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    one, other = (hit.passage_id for hit in served[0].query(QUERY)[:2])
+    first, other = (hit.passage_id for hit in indexes[0].query(QUERY)[:2])
     for path, css in (
         (f"/?q={QUERY}", "mark"),
-        (f"/explain?q={QUERY}&passage={one}", ".unit"),
-        (f"/contrast?q={QUERY}&a={one}&b={other}", "tfoot"),
+        (f"/explain?q={QUERY}&passage={first}", ".unit"),
+        (f"/contrast?q={QUERY}&a={first}&b={other}", "tfoot"),
     ):
-        browser = opened(path)
+        browser = open_page(path)
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        of = f"getComputedStyle(document.querySelector('{css}'))"
-        wanted = ("display", "table-row-group") if css == "tfoot" else ("printColorAdjust", "exact")
-        assert browser.execute_script(f"return {of}.{wanted[0]}") == wanted[1], path
+        style = f"getComputedStyle(document.querySelector('{css}'))"
+        expected = ("display", "table-row-group") if css == "tfoot" else ("printColorAdjust", "exact")
+        assert browser.execute_script(f"return {style}.{expected[0]}") == expected[1], path
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-def test_an_explanation_is_saved_as_an_image(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}")
+def test_an_explanation_is_saved_as_an_image(open_page: Callable[..., webdriver.Chrome]) -> None:
+    browser = open_page(f"/?q={QUERY}")
     browser.execute_script(
         "URL.createObjectURL = (blob) => (blob.arrayBuffer().then((all) => (window.saved ="
         " [...new Uint8Array(all.slice(0, 24))])), 'blob:x'); HTMLAnchorElement.prototype.click = () => {}"
     )
-    until(lambda: whole(browser))
+    until(lambda: is_complete(browser))
     browser.find_element(By.CSS_SELECTOR, ".why-link").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".picture"))[0].click()
     head = bytes(until(lambda: browser.execute_script("return window.saved")))
@@ -426,9 +434,9 @@ def test_an_explanation_is_saved_as_an_image(opened: Callable[..., webdriver.Chr
 
 
 def test_what_if_ranks_at_once_as_the_server_does(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q={QUERY}&k=5", width=1440)
+    browser = open_page(f"/?q={QUERY}&k=5", width=1440)
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here"))
     slider = browser.find_element(By.NAME, "weight")
     slider.send_keys("")
@@ -443,7 +451,7 @@ def test_what_if_ranks_at_once_as_the_server_does(
         slider.dispatchEvent(new Event("input", {bubbles: true}));
         return document.querySelector(".changed").hidden;"""
     until(lambda: not browser.execute_script(move, 0.9))
-    index = served[0]
+    index = indexes[0]
     for weight in (0.5, 0.9, 0.65):
         browser.execute_script(move, weight)
         hits = index.query(QUERY, 5, weight=weight)
@@ -466,10 +474,10 @@ def test_what_if_ranks_at_once_as_the_server_does(
     until(lambda: "without" not in state(browser))
 
 
-def test_where_the_bound_does_not_hold_the_server_is_asked(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+def test_the_server_ranks_where_the_bound_does_not_hold(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q={QUERY}&k=5", width=1440)
+    browser = open_page(f"/?q={QUERY}&k=5", width=1440)
     browser.execute_script("""
         const really = window.fetch;
         window.fetch = async (address, how) => {
@@ -482,10 +490,10 @@ def test_where_the_bound_does_not_hold_the_server_is_asked(
         slider.value = 0.9;
         slider.dispatchEvent(new Event("input", {bubbles: true}));""")
     until(lambda: state(browser).get("weight") == ["0.9"])
-    until(lambda: passages(browser) == [hit.passage_id for hit in served[0].query(QUERY, 5, weight=0.9)])
+    until(lambda: passages(browser) == [hit.passage_id for hit in indexes[0].query(QUERY, 5, weight=0.9)])
 
 
-def test_a_change_of_the_index_shows_by_itself(
+def test_an_open_page_follows_a_change_of_the_index(
     tmp_path: Path, tiny_model: Path, browser: webdriver.Chrome
 ) -> None:
     (tmp_path / "a.md").write_text("# A\n\nOpen the door.\n", encoding="utf-8")
@@ -546,16 +554,16 @@ def test_eight_tabs_of_one_server_work_and_follow_the_index(
             browser.set_page_load_timeout(300)
 
 
-def test_back_and_forward_show_what_stood_there(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+def test_back_and_forward_restore_query_and_hits(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened(f"/?q={QUERY}")
-    first = [hit.passage_id for hit in served[0].query(QUERY)]
+    browser = open_page(f"/?q={QUERY}")
+    first = [hit.passage_id for hit in indexes[0].query(QUERY)]
     until(lambda: passages(browser) == first)
     field = browser.find_element(By.NAME, "q")
     field.send_keys(Keys.CONTROL + "a")
     field.send_keys("water", Keys.ENTER)
-    second = [hit.passage_id for hit in served[0].query("water")]
+    second = [hit.passage_id for hit in indexes[0].query("water")]
     assert first != second
     until(lambda: state(browser)["q"] == ["water"] and passages(browser) == second)
     browser.back()
@@ -566,18 +574,18 @@ def test_back_and_forward_show_what_stood_there(
     assert browser.find_element(By.NAME, "q").get_property("value") == "water"
 
 
-def test_a_browser_that_keeps_nothing_searches_as_well(
-    opened: Callable[..., webdriver.Chrome], served: list[Index]
+def test_search_works_where_the_browser_stores_nothing(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
-    browser = opened()
-    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no'); }})"
-    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refused})
+    browser = open_page()
+    refusal = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no'); }})"
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refusal})
     try:
-        opened(f"/?q={QUERY}")
+        open_page(f"/?q={QUERY}")
         browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
         field = browser.find_element(By.NAME, "q")
         field.send_keys(Keys.CONTROL + "a")
         field.send_keys("water", Keys.ENTER)
-        until(lambda: passages(browser) == [hit.passage_id for hit in served[0].query("water")])
+        until(lambda: passages(browser) == [hit.passage_id for hit in indexes[0].query("water")])
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)

@@ -58,10 +58,10 @@ class Command:
             env=environment,
         )
 
-    def wait_for(self, done: Callable[[], bool]) -> None:
-        """Wait until something has come about, which it must while the command runs."""
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition that must come true while the command runs."""
         end = time.monotonic() + 120
-        while not done():
+        while not condition():
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < end, "it did not come about"
             time.sleep(0.02)
@@ -80,8 +80,8 @@ class Command:
         return self.process.returncode, out, err
 
 
-def stored(index: Path) -> int:
-    """Passages that are committed; 0 while there is no database."""
+def passage_count(index: Path) -> int:
+    """Number of committed passages; 0 while there is no database."""
     try:
         with closing(sqlite3.connect(f"{(index / 'index.db').as_uri()}?mode=ro", uri=True)) as db:
             return int(db.execute("SELECT count(*) FROM passages").fetchone()[0])
@@ -89,36 +89,36 @@ def stored(index: Path) -> int:
         return 0
 
 
-def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
+def test_a_stopped_run_keeps_its_work_and_the_next_one_goes_on(
     run: Run, tmp_path: Path, long_work: Path, tiny: Encoder
 ) -> None:
     tiny.encode(["key"])  # so that it is in the cache
     home, index = tmp_path / "home", tmp_path / "index"
     arguments = ("index", long_work, "--index", index, "--model", tiny.model, "--offline")
     first = Command(home, *arguments)
-    first.wait_for(lambda: stored(index) >= 500)
+    first.wait_for(lambda: passage_count(index) >= 500)
     code, out, err = first.interrupt()
     assert code == 130
     assert out == ""
     assert "stopped. Finished work is saved; to continue, run the same command again." in err
     assert "Traceback" not in err
-    kept = stored(index)
-    assert kept >= 500
+    before = passage_count(index)
+    assert before >= 500
 
     assert "The last run was interrupted" in run("status", "--index", index)[1]
 
     with closing(sqlite3.connect(index / "index.db")) as db:
-        begun = db.execute("SELECT count(*) FROM files").fetchone()[0]
-    for path in sorted(long_work.iterdir())[begun + 2 :]:  # enough is left to do
+        file_count = db.execute("SELECT count(*) FROM files").fetchone()[0]
+    for path in sorted(long_work.iterdir())[file_count + 2 :]:  # enough is left to do
         path.unlink()
     code, out, err = run(*arguments, "--json")
     assert code == 0, err
     report = json.loads(out)
-    assert report["passages"] == stored(index) > kept
-    assert report["encoded"] == report["passages"] - kept
+    assert report["passages"] == passage_count(index) > before
+    assert report["encoded"] == report["passages"] - before
 
 
-def test_stopped_while_a_model_is_converted_it_can_be_run_again(
+def test_a_run_that_is_stopped_while_a_model_is_converted_can_be_repeated(
     run: Run, tmp_path: Path, long_work: Path, tiny_model: Path, own_cache: Path
 ) -> None:
     home, index = tmp_path / "home", tmp_path / "index"
@@ -135,10 +135,10 @@ def test_stopped_while_a_model_is_converted_it_can_be_run_again(
     code, out, err = run(*arguments)
     assert (code, "1 file added" in out) == (0, True), err
     assert "PyTorch encodes" not in err
-    assert stored(index) > 0
+    assert passage_count(index) > 0
 
 
-def test_nobody_waits_for_the_end_of_a_very_long_document(
+def test_ctrl_c_stops_in_the_middle_of_a_very_long_document(
     tmp_path: Path, long_work: Path, tiny: Encoder
 ) -> None:
     tiny.encode(["key"])
@@ -148,6 +148,6 @@ def test_nobody_waits_for_the_end_of_a_very_long_document(
     (long_work / "zzz.txt").write_text(text * 10, encoding="utf-8")
     home, index = tmp_path / "home", tmp_path / "index"
     command = Command(home, "index", long_work, "--index", index, "--model", tiny.model, "--offline")
-    command.wait_for(lambda: stored(index) >= 500)
+    command.wait_for(lambda: passage_count(index) >= 500)
     code, _, err = command.interrupt()
     assert (code, "Traceback" in err) == (130, False)

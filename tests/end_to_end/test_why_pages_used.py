@@ -1,4 +1,4 @@
-"""Why, why not and one's own texts in a real browser: what is asked again in place, and all of it without scripts."""
+"""Why, why-not and the user's own texts in a real browser: details open in place, and all of it without scripts."""
 
 from __future__ import annotations
 
@@ -8,41 +8,45 @@ from search import Index
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.test_serve_pages import QUERY, By, Keys, state, until, webdriver
 
-served, site, opened = shared.served, shared.site, shared.opened
-Opened = Callable[..., webdriver.Chrome]
+indexes, site, open_page = shared.indexes, shared.site, shared.open_page
+OpenPage = Callable[..., webdriver.Chrome]
 
 
-def test_details_open_inside_the_explanation(opened: Opened, served: list[Index]) -> None:
-    hit = served[0].query(QUERY)[0].passage_id
-    browser = opened(f"/?q={QUERY}&why={hit}")
+def test_details_open_inside_the_explanation(open_page: OpenPage, indexes: list[Index]) -> None:
+    hit = indexes[0].query(QUERY)[0].passage_id
+    browser = open_page(f"/?q={QUERY}&why={hit}")
     browser.find_element(By.CSS_SELECTOR, "a.details").click()
     key = until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{hit} [data-side=query] .unit"))[-1]
     webdriver.ActionChains(browser).move_to_element(key).perform()
     until(lambda: " added " in browser.find_element(By.CSS_SELECTOR, f"#h{hit} .detail").text)
-    alone = opened(f"/explain?q={QUERY}&passage={hit}", script=False)
+    alone = open_page(f"/explain?q={QUERY}&passage={hit}", script=False)
     assert not alone.find_element(By.CLASS_NAME, "detail").is_displayed()
 
 
-def test_a_document_is_found_as_one_types(opened: Opened) -> None:
-    browser = opened(f"/why-not?q={QUERY}&k=1")
+def test_documents_are_listed_while_the_name_is_typed(open_page: OpenPage) -> None:
+    browser = open_page(f"/why-not?q={QUERY}&k=1")
     field = browser.find_element(By.NAME, "name")
     field.send_keys("page03")
-    found = until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".names a")) == 1)
-    assert found and browser.switch_to.active_element == field and field.get_property("value") == "page03"
+    is_single = until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".names a")) == 1)
+    assert (
+        is_single
+        and browser.switch_to.active_element == field
+        and field.get_property("value") == "page03"
+    )
     browser.find_element(By.CSS_SELECTOR, ".names a").click()
     until(lambda: "document" in state(browser))
     assert "page03.md" in browser.find_element(By.TAG_NAME, "dl").text
 
 
-def test_all_of_it_works_without_scripts(opened: Opened) -> None:
-    browser = opened("/similarity", script=False)
+def test_similarity_and_why_not_work_without_scripts(open_page: OpenPage) -> None:
+    browser = open_page("/similarity", script=False)
     browser.find_element(By.NAME, "text").send_keys(
         "the key", Keys.ENTER, "the lock", Keys.ENTER, "a door"
     )
     browser.find_element(By.CSS_SELECTOR, "form button").click()
     until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")) == 9)
     assert browser.find_element(By.NAME, "text").get_property("value") == "the key\nthe lock\na door"
-    browser = opened(f"/why-not?q={QUERY}&name=page03", script=False)
+    browser = open_page(f"/why-not?q={QUERY}&name=page03", script=False)
     browser.find_element(By.CSS_SELECTOR, ".names a").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".answer"))
     browser.find_element(By.LINK_TEXT, "Why this score").click()
@@ -51,11 +55,11 @@ def test_all_of_it_works_without_scripts(opened: Opened) -> None:
     until(lambda: state(browser).get("by") == ["token"])
 
 
-def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:
-    browser = opened("/similarity", scheme="light")
+def test_the_theme_is_kept_from_page_to_page(open_page: OpenPage) -> None:
+    browser = open_page("/similarity", scheme="light")
     for _ in "light", "dark":
         browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
-    opened("/inspect", scheme="light")
+    open_page("/inspect", scheme="light")
     assert (
         browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         == "rgb(15, 18, 22)"

@@ -1,4 +1,4 @@
-"""What a notebook shows: HTML, heat maps, tables; and a notebook that is run to its last cell."""
+"""Display in a notebook: HTML, heat maps, tables; and a missing package is named."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -50,8 +50,8 @@ def test_an_explanation_shows_its_sum_and_both_matrices() -> None:
     assert cells[0] == ["", "[CLS]", "door", "lock", ",", "key", "[SEP]"]
     assert [row[0] for row in cells[1:5]] == ["[CLS]", "key", "##s", "[SEP]"]
     assert [float(cell) for cell in cells[2][1:]] == pytest.approx(why.similarity[1].tolist(), abs=0.0051)
-    added = np.array([[float(cell.split("Contri")[0]) for cell in row[1:]] for row in cells[6:10]])
-    np.testing.assert_allclose(added, 1000 * why.contributions, atol=0.05)
+    addends = np.array([[float(cell.split("Contri")[0]) for cell in row[1:]] for row in cells[6:10]])
+    np.testing.assert_allclose(addends, 1000 * why.contributions, atol=0.05)
 
 
 def test_hits_and_sentences_are_shown_as_tables() -> None:
@@ -63,12 +63,12 @@ def test_hits_and_sentences_are_shown_as_tables() -> None:
     assert "Too many to show" in sentences(41)._repr_html_()
 
 
-def test_a_text_is_no_markup() -> None:
+def test_no_text_becomes_markup() -> None:
     why = replace(by_hand(), query=EVIL, passage=EVIL)
     hit = replace(HIT, text=EVIL, title=EVIL, heading=EVIL, path=f"/{EVIL}")
-    alike = replace(sentences(), rows=(EVIL,) * 3, model=EVIL)
-    for shown in (why, hit, Hits([hit]), alike):
-        html = shown._repr_html_()
+    similarities = replace(sentences(), rows=(EVIL,) * 3, model=EVIL)
+    for record in (why, hit, Hits([hit]), similarities):
+        html = record._repr_html_()
         assert "script" not in Cells(html).tags
         assert "&lt;script&gt;" in html
         assert not {"\x1b", "\u202e"} & set(html)
@@ -84,15 +84,15 @@ def test_heat_maps_are_drawn_into_axes() -> None:
     np.testing.assert_array_equal(axes.images[0].get_array(), why.similarity)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["[CLS]", "key", "##s", "[SEP]"]
     assert axes.images[0].get_clim() == (-1, 1)
-    added = why.plot(Figure().subplots(), matrix="contributions", by="word")
-    np.testing.assert_allclose(added.images[0].get_array(), 1000 * units(why).contributions)
-    assert added.images[0].get_clim()[1] == pytest.approx(1000 * largest_addend(units(why)))
-    alike = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots())
-    alike.figure.canvas.draw()  # as no label is mathematics
+    addends = why.plot(Figure().subplots(), matrix="contributions", by="word")
+    np.testing.assert_allclose(addends.images[0].get_array(), 1000 * units(why).contributions)
+    assert addends.images[0].get_clim()[1] == pytest.approx(1000 * largest_addend(units(why)))
+    heat_map = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots())
+    heat_map.figure.canvas.draw()  # as no label is mathematics
 
 
 @needs("pandas")
-def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
+def test_rows_of_a_table_have_unique_names(tiny_model: Path) -> None:
     why = by_hand()
     table = why.to_pandas()
     assert list(table.index) == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
@@ -107,7 +107,7 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
     assert list(hits["rank"]) == [1, 2] and "explanation" not in hits
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.records.notebook_mixin.find_spec", lambda name: None)
     with pytest.raises(OptionalDependency, match=r"needs the package 'pandas'.*seewhy\[notebooks\]"):
         by_hand().to_pandas()

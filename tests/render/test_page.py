@@ -38,7 +38,7 @@ EVIL = (
     "<script>alert(1)</script> \"'> <img src=x onerror=alert(2)> </script><!-- שלום مرحبا 🎉 "
     "\x1b[31m\x00\x07 \u202eevil\u2066 &amp; \udcff"
 )
-ASKED = PageRequest("notes", "the <key>", weight=0.5, without=("a", "b"))
+REQUEST = PageRequest("notes", "the <key>", weight=0.5, without=("a", "b"))
 OTHER = replace(HIT, score=HIT.score - 0.25, rank=4, passage_id=77)
 COMPARED = Contrast(
     "the key",
@@ -80,59 +80,59 @@ class Parsed(HTMLParser):
 
 
 def data_of(source: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
-    assert found
-    return json.loads(found[1])
+    match = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
+    assert match
+    return json.loads(match[1])
 
 
-def explained(**changes: Any) -> str:
+def explanation_page(**changes: Any) -> str:
     why = replace(by_hand(), **changes)
     return page.document(page.explanation(why, units(why), HIT))
 
 
-def seen(found: page.Page) -> str:
-    """What a reader sees."""
-    source = re.sub(r"<script.*?</script>", " ", page.fragment(found), flags=re.S)
+def visible_text(view: page.Page) -> str:
+    """Text of a page that a reader sees."""
+    source = re.sub(r"<script.*?</script>", " ", page.fragment(view), flags=re.S)
     return " ".join(re.sub(r"<[^>]+>", " ", source).split())
 
 
 def test_the_numbers_are_in_the_page_without_any_script() -> None:
-    source = explained()
-    found = " ".join(
+    source = explanation_page()
+    visible = " ".join(
         re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", source, flags=re.S).split()
     )
-    assert "1.250000 score = 1.000000 24 token pairs + 2.5e-01 residual" in found
-    assert "Keys +0.5000" in found
-    assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in found
-    assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in found
-    assert "/notes/keys.md:3-5 (rank 1, p12)" in found
+    assert "1.250000 score = 1.000000 24 token pairs + 2.5e-01 residual" in visible
+    assert "Keys +0.5000" in visible
+    assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in visible
+    assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in visible
+    assert "/notes/keys.md:3-5 (rank 1, p12)" in visible
     assert "lock, Key" in re.sub(r"<[^>]+>", "", source)
 
 
-def test_data_are_the_units() -> None:
-    data = data_of(explained())
-    drawn = units(by_hand())
-    np.testing.assert_allclose(data["contribution"], drawn.contributions, atol=1e-8)
-    np.testing.assert_allclose(data["cosine"], drawn.similarity, atol=1e-4)
-    assert [unit["label"] for unit in data["passage"]] == [unit.label for unit in drawn.passage]
+def test_the_embedded_data_are_those_of_the_units() -> None:
+    data = data_of(explanation_page())
+    expected = units(by_hand())
+    np.testing.assert_allclose(data["contribution"], expected.contributions, atol=1e-8)
+    np.testing.assert_allclose(data["cosine"], expected.similarity, atol=1e-4)
+    assert [unit["label"] for unit in data["passage"]] == [unit.label for unit in expected.passage]
 
 
-def of_document(number: int, text: str, start: int, **more: Any) -> StoredPassage:
-    told: dict[str, Any] = {"heading": "", "line_start": number, "line_end": number + text.count("\n")}
+def stored_passage(number: int, text: str, start: int, **more: Any) -> StoredPassage:
+    fields: dict[str, Any] = {"heading": "", "line_start": number, "line_end": number + text.count("\n")}
     return StoredPassage(
         passage_id=number, document_id=3, path="/notes/keys.md", document="keys.md", title="Keys", text=text,
-        start=start, end=start + len(text), **(told | more),
+        start=start, end=start + len(text), **(fields | more),
     )  # fmt: skip
 
 
-def made(*passages: StoredPassage, kind: str = "markdown", **more: Any) -> DocumentText:
-    told: dict[str, Any] = {"title": "Keys", "metadata": {}, "changed": "", "gaps": (), "text": ""}
-    return DocumentText(3, 7, "keys.md", "/notes/keys.md", kind, passages=passages, **(told | more))
+def document_text(*passages: StoredPassage, kind: str = "markdown", **more: Any) -> DocumentText:
+    fields: dict[str, Any] = {"title": "Keys", "metadata": {}, "changed": "", "gaps": (), "text": ""}
+    return DocumentText(3, 7, "keys.md", "/notes/keys.md", kind, passages=passages, **(fields | more))
 
 
-def marked(one: StoredPassage, rank: int, *marks: Mark) -> HitView:
+def hit_view(passage: StoredPassage, rank: int, *marks: Mark) -> HitView:
     return HitView(
-        Hit(**vars(one), rank=rank, score=0.5, cosine=0.5, lexical=0.5, ranking=Ranking.of()), marks
+        Hit(**vars(passage), rank=rank, score=0.5, cosine=0.5, lexical=0.5, ranking=Ranking.of()), marks
     )
 
 
@@ -149,23 +149,26 @@ def evil_pages() -> list[page.Page]:
     """Pages of all kinds in which every text is hostile."""
     others = Similarities((EVIL, "b"), (EVIL, EVIL), np.eye(2, dtype=np.float32), False, EVIL, EVIL)
     partners = (Partner(EVIL, 0.1),)
-    compared = Contrast(
+    contrast = Contrast(
         EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25, partners, partners),)
     )
-    standing = WhyNot(
-        EVIL, EVIL, 3, 3, 20, "copy", detail=EVIL, hit=EVIL_HIT, last=EVIL_HIT, contrast=compared
+    why_not = WhyNot(
+        EVIL, EVIL, 3, 3, 20, "copy", detail=EVIL, hit=EVIL_HIT, last=EVIL_HIT, contrast=contrast
     )
     state = PageRequest(EVIL, EVIL, where=EVIL)
     document = replace(
-        made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
+        document_text(stored_passage(1, EVIL, 0, heading=EVIL)),
+        document=EVIL,
+        title=EVIL,
+        changed="changed",
     )
     return [
         page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
         page.sentences(others),
         page.explanation(EVIL_WHY, units(EVIL_WHY, "token"), EVIL_HIT, state),
         draw.panel(EVIL_WHY, EVIL_HIT, state),
-        draw.contrast(compared, state),
-        draw.why_not(standing, state),
+        draw.contrast(contrast, state),
+        draw.why_not(why_not, state),
         draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, state),
         comparison.form(comparison.COMPARE, [EVIL, EVIL], EVIL, EVIL),
         *(reading(state, replace(document, kind=kind), 1, (), source=kind == "code") for kind in KINDS),
@@ -174,9 +177,9 @@ def evil_pages() -> list[page.Page]:
     ]
 
 
-def assert_inert(drawn: page.Page) -> None:
+def assert_inert(view: page.Page) -> None:
     """Check that no text of a page became markup, as a file and on the server."""
-    for source in (page.document(drawn), page.document(drawn, page.Site("/explain", EVIL))):
+    for source in (page.document(view), page.document(view, page.Site("/explain", EVIL))):
         source.encode()
         parsed = Parsed(source)
         assert "<script>alert" not in source
@@ -184,18 +187,18 @@ def assert_inert(drawn: page.Page) -> None:
         names = [name for _, attributes in parsed.elements for name in attributes]
         assert not [name for name in names if name.startswith("on") or name == "style"]
         links = [attributes.get("href") or "#" for tag, attributes in parsed.elements if tag == "a"]
-        assert all(re.match(r"[/#]", one) for one in links)
+        assert all(re.match(r"[/#]", link) for link in links)
         visible = re.sub(r'value="[^"]*"|<textarea.*?</textarea>', "", source, flags=re.S)
         assert not {"\x1b", "\u202e", "\u2066"} & set(visible)
 
 
-@pytest.mark.parametrize("drawn", evil_pages())
-def test_no_text_of_a_page_becomes_markup(drawn: page.Page) -> None:
-    assert_inert(drawn)
+@pytest.mark.parametrize("view", evil_pages())
+def test_no_text_of_a_page_becomes_markup(view: page.Page) -> None:
+    assert_inert(view)
 
 
 def test_the_policy_allows_this_page_and_nothing_else() -> None:
-    for source in (explained(), page.document(page.sentences(sentences()))):
+    for source in (explanation_page(), page.document(page.sentences(sentences()))):
         (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', source)
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy and "http" not in policy
@@ -211,15 +214,15 @@ def test_the_policy_allows_this_page_and_nothing_else() -> None:
             assert "src" not in attributes
 
 
-def test_the_server_links_to_what_a_file_holds() -> None:
-    found, assets = page.sentences(sentences()), page.assets()
-    source = page.document(found, page.Site("/similarity", "my <notes>"))
-    assert page.fragment(found).split("<dl")[1].removesuffix("</div>") in source and data_of(
+def test_a_page_of_the_server_links_to_what_a_file_embeds() -> None:
+    view, assets = page.sentences(sentences()), page.assets()
+    source = page.document(view, page.Site("/similarity", "my <notes>"))
+    assert page.fragment(view).split("<dl")[1].removesuffix("</div>") in source and data_of(
         source
-    ) == data_of(page.document(found))
-    linked = re.findall(r'(?:src|href)="/static/\w{16}/([\w.]+)"', source)
-    assert linked == ["seewhy.css", "page.css", "theme.js", "page.js", "sentences.js"]
-    assert set(linked) <= assets.keys()
+    ) == data_of(page.document(view))
+    names = re.findall(r'(?:src|href)="/static/\w{16}/([\w.]+)"', source)
+    assert names == ["seewhy.css", "page.css", "theme.js", "page.js", "sentences.js"]
+    assert set(names) <= assets.keys()
     kinds = {
         name.rpartition(".")[2]: media_type.split(";")[0] for name, (_, media_type) in assets.items()
     }
@@ -227,7 +230,7 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     parsed = Parsed(source)
     scripts = [attributes for name, attributes in parsed.elements if name == "script"]
     assert all(
-        "src" in one or one["type"] == "application/json" for one in scripts
+        "src" in script or script["type"] == "application/json" for script in scripts
     )  # none runs that is not linked
     assert (
         parsed.count("style") == 0 and "Content-Security-Policy" not in source
@@ -236,7 +239,7 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     assert "<bdi>my &lt;notes&gt;</bdi>" in source
 
 
-def test_sentences() -> None:
+def test_a_table_of_cosines_has_signs_data_and_labels() -> None:
     source = page.document(page.sentences(sentences()))
     assert re.search(r'<td class="l2 minus" data-row="0" data-column="2"[^>]*>\u22120.25</td>', source)
     assert data_of(source)["cosine"][1] == [0.5, 1.0, 0.75]
@@ -251,30 +254,30 @@ def test_too_many_sentences_are_refused() -> None:
 
 @given(st.text(st.sampled_from("<>&'/!-s\\ \u2028\udcff")))
 def test_embedded_json_cannot_leave_its_element(value: str) -> None:
-    found = data({"a": value})[len('<script type="application/json">') : -len("</script>")]
-    assert not {"<", ">", "&", "\u2028"} & set(found)
-    assert json.loads(found) == {"a": value}
+    content = data({"a": value})[len('<script type="application/json">') : -len("</script>")]
+    assert not {"<", ">", "&", "\u2028"} & set(content)
+    assert json.loads(content) == {"a": value}
     assert not {"<", ">", '"', "'"} & set(text(value))
 
 
 def test_a_gap_is_split_by_word_with_both_signs() -> None:
-    found = draw.contrast(COMPARED, ASKED)
-    assert "ranks above" in found.heading
-    said = seen(found)
-    assert "= +0.2500 all lines below + 0.0e+00 residual" in said
+    view = draw.contrast(COMPARED, REQUEST)
+    assert "ranks above" in view.heading
+    visible = visible_text(view)
+    assert "= +0.2500 all lines below + 0.0e+00 residual" in visible
     assert (
         "key +0.3750 +0.3750 with key +0.0000 the \u22120.1250 +0.0000 +0.1250 with lock sum +0.2500"
-        in said
+        in visible
     )
-    bars = re.findall(r'<rect class="(\w+)" width="([\d.]+)"', page.fragment(found))
+    bars = re.findall(r'<rect class="(\w+)" width="([\d.]+)"', page.fragment(view))
     assert bars == [("plus", "100.0"), ("minus", "33.3")]
-    turned = draw.contrast(replace(COMPARED, a=OTHER, b=HIT), ASKED)
-    assert turned.heading == found.heading
-    assert draw.contrast(replace(COMPARED, b=HIT), ASKED).heading == "Both have equal scores"
+    reverse = draw.contrast(replace(COMPARED, a=OTHER, b=HIT), REQUEST)
+    assert reverse.heading == view.heading
+    assert draw.contrast(replace(COMPARED, b=HIT), REQUEST).heading == "Both have equal scores"
 
 
 @pytest.mark.parametrize(
-    ("changes", "heading", "said"),
+    ("changes", "heading", "sentence"),
     [
         ({"cause": "found"}, "It is among the hits", "It is among the first 3 hits"),
         (
@@ -289,40 +292,42 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
         ),
     ],
 )
-def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: str) -> None:
-    standing = WhyNot("the key", "keys.md", 3, 3, 20, "found", hit=OTHER)
-    found = draw.why_not(replace(standing, **changes), ASKED)
-    assert found.heading == heading and said in seen(found)
-    assert "keys.md" in seen(found)
+def test_a_page_says_why_a_document_is_not_among_the_hits(
+    changes: dict[str, Any], heading: str, sentence: str
+) -> None:
+    why_not = WhyNot("the key", "keys.md", 3, 3, 20, "found", hit=OTHER)
+    view = draw.why_not(replace(why_not, **changes), REQUEST)
+    assert view.heading == heading and sentence in visible_text(view)
+    assert "keys.md" in visible_text(view)
 
 
 def hidden(text: str, markup: str) -> Hit:
     """A hit of Markdown, in which all that a pattern finds is markup."""
-    spans = tuple(found.span() for found in re.finditer(markup, text, re.MULTILINE))
+    spans = tuple(match.span() for match in re.finditer(markup, text, re.MULTILINE))
     return replace(HIT, text=text, hidden=spans, file=StoredFile("markdown"), heading="")
 
 
-def read(hit: Hit, *marks: Highlight) -> str:
+def passage_html(hit: Hit, *marks: Highlight) -> str:
     return viewed([hit], [marks])[0].passage
 
 
 def test_a_passage_is_shown_without_markup_in_lines_as_wide_as_the_page() -> None:
-    def shown(text: str) -> str:
-        return read(hidden(text, r"^## |\*|\[|\]\(a\.md\)"))
+    def plain(text: str) -> str:
+        return passage_html(hidden(text, r"^## |\*|\[|\]\(a\.md\)"))
 
-    assert shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\nThe lock turns. See doors."
-    assert shown("Do:\n\n- one\nmore\n- two") == "Do:\n- one more\n- two"
-    assert "turn\nthe key" in shown("```\nturn\nthe key\n```")
+    assert plain("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\nThe lock turns. See doors."
+    assert plain("Do:\n\n- one\nmore\n- two") == "Do:\n- one more\n- two"
+    assert "turn\nthe key" in plain("```\nturn\nthe key\n```")
 
 
 def test_a_long_passage_is_cut_to_where_its_marks_are() -> None:
     text = "\n".join(
         f"Line {number} says this and that of the other side of the door." for number in range(40)
     )
-    hit, at = replace(HIT, text=text, heading=""), text.index("Line 30")
-    shown = read(hit, Highlight(at, at + 4, 0.5))
-    assert "</mark> 30" in shown and "Line 0 " not in shown
-    assert shown.startswith("\u2026 ") and shown.endswith(" \u2026")
+    hit, start = replace(HIT, text=text, heading=""), text.index("Line 30")
+    passage = passage_html(hit, Highlight(start, start + 4, 0.5))
+    assert "</mark> 30" in passage and "Line 0 " not in passage
+    assert passage.startswith("\u2026 ") and passage.endswith(" \u2026")
 
 
 def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
@@ -352,11 +357,13 @@ def test_chosen_values_of_a_field_are_alternatives() -> None:
     assert picked([]) == ""
 
 
-def test_the_form_holds_the_state() -> None:
-    chosen = {"mode": "lexical", "where": "kind=pdf", "since": "7d", "k": 5}
-    chosen |= {"without": ("b",), "pick": ("lang=de",), "more": (4,)}
-    asked = PageRequest("b", 'a "b"', generation=4, **chosen)
-    page = search(asked, SearchResult(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')).body
+def test_the_form_keeps_all_options_of_the_query() -> None:
+    options = {"mode": "lexical", "where": "kind=pdf", "since": "7d", "k": 5}
+    options |= {"without": ("b",), "pick": ("lang=de",), "more": (4,)}
+    request = PageRequest("b", 'a "b"', generation=4, **options)
+    page = search(
+        request, SearchResult(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')
+    ).body
     for part in (
         'value="a &quot;b&quot;"', 'name="index" value="b"', '<option value="lexical" selected>',
         'form="ask" value="kind=pdf"', 'form="ask" value="7d"', 'max="100" value="5"',
@@ -370,10 +377,10 @@ def test_the_form_holds_the_state() -> None:
 
 def test_source_has_line_numbers_and_faint_markup() -> None:
     text = "# Keys\nturn **the** key\n## Find"
-    document = made(of_document(4, text, 0, hidden=((0, 2), (12, 14), (17, 19), (24, 27))))
-    shown = reading(STATE, document, source=True).body
-    assert re.findall(r'<span class="line" data-n="(\d+)"', shown) == ["4", "5", "6"]
-    assert 'turn <span class="markup">**</span>the<span class="markup">**</span> key' in shown
+    document = document_text(stored_passage(4, text, 0, hidden=((0, 2), (12, 14), (17, 19), (24, 27))))
+    body = reading(STATE, document, source=True).body
+    assert re.findall(r'<span class="line" data-n="(\d+)"', body) == ["4", "5", "6"]
+    assert 'turn <span class="markup">**</span>the<span class="markup">**</span> key' in body
 
 
 RST = """Keys
@@ -388,7 +395,7 @@ Use ``turn`` (see :pep:`8` and `docs <https://example.org/a>`_)::
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "shown"),
+    ("kind", "text", "expected"),
     [
         ("markdown", "# Keys\n\n1. **turn**\n2. [a](b.md)", '<h2 class="h1">Keys</h2>\n<ol>\n<li><strong>turn'),
         ("markdown", "[a](javascript:b)", "[a](javascript:b)"),
@@ -401,40 +408,38 @@ Use ``turn`` (see :pep:`8` and `docs <https://example.org/a>`_)::
         ("csv", "a\nb", '<span class="line" data-n="4">a</span>'),
     ],
 )  # fmt: skip
-def test_a_document_is_rendered(kind: str, text: str, shown: str) -> None:
-    assert shown in reading(STATE, made(of_document(4, text, 0), kind=kind)).body
+def test_a_document_is_rendered_by_its_kind(kind: str, text: str, expected: str) -> None:
+    assert expected in reading(STATE, document_text(stored_passage(4, text, 0), kind=kind)).body
 
 
 def test_a_code_block_and_a_table_go_on_in_the_next_passage() -> None:
     file = "```\nturn *a*\n\nkey *b*\n```\n\n|c|\n|-|\n|d|\n\n|e|"
     parts = ("turn *a*", "key *b*", "|c|\n|-|\n|d|", "|e|")
-    passages = [of_document(number, text, file.index(text)) for number, text in enumerate(parts)]
-    shown = reading(STATE, made(*passages), file_text=file).body
-    assert [f"<pre><code>{text}</code>" in shown for text in parts[:2]] == [True, True]
-    assert shown.count("<th>c</th>") == 2 and "<td>e</td>" in shown and "<code></code>" not in shown
+    passages = [stored_passage(number, text, file.index(text)) for number, text in enumerate(parts)]
+    body = reading(STATE, document_text(*passages), file_text=file).body
+    assert [f"<pre><code>{text}</code>" in body for text in parts[:2]] == [True, True]
+    assert body.count("<th>c</th>") == 2 and "<td>e</td>" in body and "<code></code>" not in body
 
 
 def test_marks_of_a_table_head_are_not_repeated_with_it() -> None:
-    head, rest = of_document(1, "|c|\n|-|\n|d|", 0), of_document(2, "|e|", 13)
-    found = [marked(head, 1, Mark(1, 2, 1))]
-    shown = reading(STATE, made(head, rest), hits=found).body
-    assert shown.count("<mark") == shown.count("<th>c</th>") == 1 and "<td>e</td>" in shown
+    head, rest = stored_passage(1, "|c|\n|-|\n|d|", 0), stored_passage(2, "|e|", 13)
+    hits = [hit_view(head, 1, Mark(1, 2, 1))]
+    body = reading(STATE, document_text(head, rest), hits=hits).body
+    assert body.count("<mark") == body.count("<th>c</th>") == 1 and "<td>e</td>" in body
 
 
 def test_hits_are_marked_and_linked_to() -> None:
-    passages = [of_document(number, "turn the key", 20 * number) for number in range(1, 5)]
+    passages = [stored_passage(number, "turn the key", 20 * number) for number in range(1, 5)]
     mark = Mark(5, 8, 2)
-    found = [marked(passages[2], 1, mark), marked(passages[0], 9), marked(passages[3], 0)]
-    shown = reading(STATE, made(*passages), 3, found, best=30)
-    assert re.findall(r'<div class="([^"]+)" id="(p\d)"', shown.body) == [
+    hits = [hit_view(passages[2], 1, mark), hit_view(passages[0], 9), hit_view(passages[3], 0)]
+    view = reading(STATE, document_text(*passages), 3, hits, best=30)
+    assert re.findall(r'<div class="([^"]+)" id="(p\d)"', view.body) == [
         ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),
     ]  # fmt: skip
-    assert re.findall(r'<a href="(#p\d)">', shown.body) == ["#p1", "#p3", "#p4"]
-    assert (
-        shown.body.count("<mark") == 1 and 'turn <mark class="s2" data-w="">the</mark> key' in shown.body
-    )
-    assert "3 of the 30 best passages are here" in shown.body and "line 3, rank 1" in shown.body
-    assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
-    assert 'data-passage="3"' in shown.body and shown.body.count("opacity") == 3
-    nothing = reading(PageRequest("notes"), made(*passages))
+    assert re.findall(r'<a href="(#p\d)">', view.body) == ["#p1", "#p3", "#p4"]
+    assert view.body.count("<mark") == 1 and 'turn <mark class="s2" data-w="">the</mark> key' in view.body
+    assert "3 of the 30 best passages are here" in view.body and "line 3, rank 1" in view.body
+    assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in view.body
+    assert 'data-passage="3"' in view.body and view.body.count("opacity") == 3
+    nothing = reading(PageRequest("notes"), document_text(*passages))
     assert "<mark" not in nothing.body and "is-hit" not in nothing.body

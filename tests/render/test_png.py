@@ -1,4 +1,4 @@
-"""Pictures: that they are PNG files, what they say, that nothing is cut."""
+"""Pictures: they are PNG files with all labels and numbers, and nothing is cut."""
 
 import subprocess
 import sys
@@ -31,16 +31,16 @@ pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of characte
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every text of the pictures that are made."""
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text of the pictures that a test saves."""
     texts: list[str] = []
     save = Figure.savefig
 
-    def saved(figure: Figure, *args: Any, **options: Any) -> None:
+    def save_and_read(figure: Figure, *args: Any, **options: Any) -> None:
         save(figure, *args, **options)
         texts.extend(text.get_text() for text in figure.findobj(Text) if text.get_visible())
 
-    monkeypatch.setattr(Figure, "savefig", saved)
+    monkeypatch.setattr(Figure, "savefig", save_and_read)
     return texts
 
 
@@ -66,36 +66,38 @@ def large(rows: int, columns: int) -> Explanation:
     )
 
 
-def test_a_small_explanation_has_numbers_labels_and_sums(written: list[str]) -> None:
+def test_a_small_explanation_has_numbers_labels_and_sums(texts: list[str]) -> None:
     width, height = size(picture.explanation(by_hand(), units(by_hand()), HIT))
     assert width > height > 500
-    assert {"Keys", "lock", "Key", "Door", "punctuation", "[CLS] and [SEP]"} <= set(written)
-    assert {"94.2", "0.67"} <= set(written)  # of Keys: an addend and a cosine with Key
-    whole = "\n".join(written)
+    assert {"Keys", "lock", "Key", "Door", "punctuation", "[CLS] and [SEP]"} <= set(texts)
+    assert {"94.2", "0.67"} <= set(texts)  # of Keys: an addend and a cosine with Key
+    whole = "\n".join(texts)
     assert "Query: Keys\nPassage: /notes/keys.md:3-5 (rank 1, p12)" in whole
     assert "score 1.250000 = 1.000000 (contributions) + 2.5e-01 (residual)" in whole
     assert "Left out" not in whole
 
 
-def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(written: list[str]) -> None:
+def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(texts: list[str]) -> None:
     why = large(30, 200)
     width, height = size(picture.explanation(why, units(why, "token")))
     assert width < 5000 and height < 3000
-    assert {"w6", "w29", "w160", "w199"} <= set(written) and not {"w5", "w159"} & set(written)
-    whole = " ".join(written).replace("\n", " ")
+    assert {"w6", "w29", "w160", "w199"} <= set(texts) and not {"w5", "w159"} & set(texts)
+    whole = " ".join(texts).replace("\n", " ")
     assert "Left out (smallest contributions): 6 tokens of the query, 160 of the passage." in whole
 
 
 @pytest.mark.parametrize("n", [2, 31])
-def test_sentences(n: int, written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture has at most so many inches and labels; as many as are allowed take seconds to draw."""
+def test_a_picture_of_sentences_keeps_its_limits_of_size_and_labels(
+    n: int, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits are lowered here: a picture at the real ones takes seconds to draw."""
     assert (picture._MOST_INCHES, picture._LABELS_UP_TO) == (40, 150)
     monkeypatch.setattr(picture, "_MOST_INCHES", 6.5)
     monkeypatch.setattr(picture, "_LABELS_UP_TO", 30)
     width, height = size(picture.sentences(sentences(n)))
     assert max(width, height) < 7.5 * 160
-    assert (written.count("1.00") > 1) == (n == 2)
-    assert any(text.startswith("sentence 1") for text in written) == (n < 31)
+    assert (texts.count("1.00") > 1) == (n == 2)
+    assert any(text.startswith("sentence 1") for text in texts) == (n < 31)
 
 
 def test_rows_keep_their_numbers_however_long_the_sentences_are() -> None:
@@ -111,28 +113,26 @@ def test_rows_keep_their_numbers_however_long_the_sentences_are() -> None:
 
 
 @pytest.mark.parametrize("text", [LONG, EVIL])
-def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], text: str) -> None:
-    three = (text, "b", text)
-    size(
-        picture.sentences(Similarities(three, (text, text), np.zeros((3, 2), "f4"), False, text, "mean"))
-    )
+def test_long_texts_and_odd_characters_are_drawn_as_text(texts: list[str], text: str) -> None:
+    rows = (text, "b", text)
+    size(picture.sentences(Similarities(rows, (text, text), np.zeros((3, 2), "f4"), False, text, "mean")))
     why = replace(by_hand(), query=text, passage=text, context=text)
     size(picture.explanation(why, units(why), replace(HIT, title=text, path=f"/{text}")))
-    assert not {"\x1b", "\u202e"} & set("".join(written))
+    assert not {"\x1b", "\u202e"} & set("".join(texts))
 
 
-def test_matplotlib_is_loaded_only_to_draw_and_left_as_it_was() -> None:
+def test_matplotlib_is_imported_only_to_draw_and_its_settings_stay() -> None:
     script = """
 import sys
 from search.render import picture
 assert "matplotlib" not in sys.modules
 import matplotlib, numpy
 from search.records.comparisons import Similarities
-found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
-picture.sentences(found)
+similarities = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
+picture.sentences(similarities)
 assert "matplotlib.pyplot" not in sys.modules
 before = dict(matplotlib.rcParams)  # this itself loads pyplot, to find the backend
-picture.sentences(found)
+picture.sentences(similarities)
 assert dict(matplotlib.rcParams) == before
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=REPOSITORY)

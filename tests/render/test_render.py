@@ -1,4 +1,4 @@
-"""What is drawn for a terminal and written as JSON, CSV and Markdown: whole, harmless, readable without colour."""
+"""Output for a terminal and as JSON, CSV and Markdown: whole, harmless, readable without colour."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def sentences(n: int = 3) -> Similarities:
 
 def ranked(rank: int, percentile: float | None) -> Hit:
     pairs = 0 if percentile is None else 2000
-    at = {"rank": rank, "passage_id": 800 + rank, "line_start": 1, "line_end": 1, "path": "/a.txt"}
-    at |= {"score": 0.5, "text": "text", "title": "", "heading": "", "start": 0, "end": 4}
-    return replace(HIT, **at, percentile=percentile, random_pairs=pairs)  # type: ignore[arg-type]
+    fields = {"rank": rank, "passage_id": 800 + rank, "line_start": 1, "line_end": 1, "path": "/a.txt"}
+    fields |= {"score": 0.5, "text": "text", "title": "", "heading": "", "start": 0, "end": 4}
+    return replace(HIT, **fields, percentile=percentile, random_pairs=pairs)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("a\u200db\u200cc\u00ad", "abc"),  # joiners join nothing in ASCII
         ("\U0001f469\u200d\U0001f4bb", "\U0001f469\u200d\U0001f4bb"),
@@ -96,11 +96,11 @@ def ranked(rank: int, percentile: float | None) -> Hit:
         ("\ufe0f\u202eabc\u2069\t\r\n ", "abc\t\r\n "),
     ],
 )
-def test_only_invisible_characters_that_join_signs_are_kept(text: str, left: str) -> None:
-    assert without_invisible(text) == left
+def test_only_invisible_characters_that_join_signs_are_kept(text: str, expected: str) -> None:
+    assert without_invisible(text) == expected
 
 
-def test_hits() -> None:
+def test_a_hit_is_drawn_with_place_heading_and_numbered_lines() -> None:
     assert hits.hits([HIT], width=60).split("\n") == [
         " 1  0.613  /notes/keys.md:3-5  p12",
         "    Keys > Rotate",
@@ -110,7 +110,7 @@ def test_hits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "limits", "options", "said"),
+    ("query", "limits", "options", "expected"),
     [
         ("tapir", (), {}, "There are no hits."),
         ("tapir", (), {"by_keywords": True}, 'No passage contains "tapir".'),
@@ -133,13 +133,15 @@ def test_hits() -> None:
         ),
     ],
 )
-def test_why_there_are_no_hits(query: str, limits: list[str], options: dict[str, Any], said: str) -> None:
-    assert no_hits(query, 85, limits, **options) == said
+def test_a_query_without_hits_says_why(
+    query: str, limits: list[str], options: dict[str, Any], expected: str
+) -> None:
+    assert no_hits(query, 85, limits, **options) == expected
     assert no_hits(query, 0, limits, **options) == "The index has no passages yet."
 
 
 @pytest.mark.parametrize(
-    ("path", "page", "shown"),
+    ("path", "page", "place"),
     [
         ("/notes/paper.pdf", 3, "/notes/paper.pdf page 3"),
         ("/notes/talk.PPTX", 3, "/notes/talk.PPTX slide 3"),
@@ -149,14 +151,14 @@ def test_why_there_are_no_hits(query: str, limits: list[str], options: dict[str,
         ("/notes/keys.md", None, "/notes/keys.md:3-5"),
     ],
 )
-def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
+def test_the_place_of_a_hit_is_its_page_or_its_lines(path: str, page: int | None, place: str) -> None:
     hit = replace(HIT, path=path, page=page)
-    assert where(hit) == shown
-    assert shown in hits.hits([hit])
+    assert where(hit) == place
+    assert place in hits.hits([hit])
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
 
 
-def test_a_reason_with_a_way_out_names_it() -> None:
+def test_a_report_names_the_extra_that_skipped_files_need() -> None:
     from search.corpus.sources import Reason
 
     group = SkippedGroup(Reason.NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
@@ -167,7 +169,7 @@ def test_a_reason_with_a_way_out_names_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "text", "shown"),
+    ("heading", "text", "expected"),
     [
         ("Rotate", "Rotate\n======\n\nTurn the lock.", "Turn the lock."),
         ("Rotate", "Rotate", "Rotate"),
@@ -180,79 +182,81 @@ def test_a_reason_with_a_way_out_names_it() -> None:
         ("", "word " * 100, f"{'word ' * 64}…"),
     ],
 )
-def test_a_snippet_has_no_heading_and_says_that_there_is_more(
-    heading: str, text: str, shown: str
-) -> None:
-    assert snippet(replace(HIT, heading=heading, text=text)) == shown
+def test_a_snippet_omits_the_heading_and_marks_a_cut(heading: str, text: str, expected: str) -> None:
+    assert snippet(replace(HIT, heading=heading, text=text)) == expected
 
 
-def assert_harmless(drawn: str, colour: bool) -> None:
+def assert_harmless(drawing: str, colour: bool) -> None:
     """Check that `EVIL` is in a drawing, without its control characters."""
-    assert not {"\x07", "\x9b", "\u202e", "\u2066"} & set(drawn)
-    assert "\x1b[31mred" not in drawn and "\\x1b[31mred" in drawn
-    assert colour or "\x1b" not in drawn
-    drawn.encode()
+    assert not {"\x07", "\x9b", "\u202e", "\u2066"} & set(drawing)
+    assert "\x1b[31mred" not in drawing and "\\x1b[31mred" in drawing
+    assert colour or "\x1b" not in drawing
+    drawing.encode()
 
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     hit = replace(HIT, text=EVIL, title=EVIL, heading=EVIL, path=f"/{EVIL}")
-    made = replace(by_hand(), query=EVIL, passage=EVIL)
-    alike = Similarities((EVIL, EVIL), (EVIL, EVIL), np.eye(2, dtype=np.float32), True, EVIL, "mean")
-    beside = Surroundings(((2, EVIL),), ((6, EVIL),), EVIL)
-    for drawn in (
-        hits.hits([hit], around=[beside], grouped=True, colour=colour),
-        why.explanation(made, hit, colour=colour),
-        heatmap.sentences(alike, colour=colour),
-        heatmap.matrices(made, units(made), colour=colour),
+    explanation = replace(by_hand(), query=EVIL, passage=EVIL)
+    similarities = Similarities(
+        (EVIL, EVIL), (EVIL, EVIL), np.eye(2, dtype=np.float32), True, EVIL, "mean"
+    )
+    around = Surroundings(((2, EVIL),), ((6, EVIL),), EVIL)
+    for drawing in (
+        hits.hits([hit], around=[around], grouped=True, colour=colour),
+        why.explanation(explanation, hit, colour=colour),
+        heatmap.sentences(similarities, colour=colour),
+        heatmap.matrices(explanation, units(explanation), colour=colour),
     ):
-        assert_harmless(drawn, colour)
+        assert_harmless(drawing, colour)
 
 
 @given(st.text())
 def test_escaped_text_can_be_shown(text: str) -> None:
-    for shown in (escape(text), one_line(text)):
-        shown.encode("utf-8")
-        assert all(c in "\t\n" or c.isprintable() or c.isspace() or ord(c) > 0x9F for c in shown)
+    for output in (escape(text), one_line(text)):
+        output.encode("utf-8")
+        assert all(c in "\t\n" or c.isprintable() or c.isspace() or ord(c) > 0x9F for c in output)
 
 
-def test_report() -> None:
-    drawn = reports.report(REPORT, width=80)
-    assert "Indexed /notes: 2 files added, 1 removed." in drawn
-    assert "1,234 (10 encoded, 2 reused)" in drawn
-    assert "56,789 (truncated: 0)" in drawn
-    assert "7 (7 binary)" in drawn
-    assert "binary: a.png, b.png and 5 more" in drawn
+def test_a_report_counts_files_passages_tokens_and_skipped_files() -> None:
+    output = reports.report(REPORT, width=80)
+    assert "Indexed /notes: 2 files added, 1 removed." in output
+    assert "1,234 (10 encoded, 2 reused)" in output
+    assert "56,789 (truncated: 0)" in output
+    assert "7 (7 binary)" in output
+    assert "binary: a.png, b.png and 5 more" in output
     assert "Nothing changed in /notes." in reports.report(replace(REPORT, added=0, removed=0))
 
 
-def test_explanation_without_colour() -> None:
-    drawn = why.explanation(by_hand(), HIT, width=80)
-    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
-    lines = drawn.split("\n")
+def test_an_explanation_without_colour_has_sums_pairs_and_marks() -> None:
+    drawing = why.explanation(by_hand(), HIT, width=80)
+    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawing
+    lines = drawing.split("\n")
     (row,) = (line for line in lines if line.startswith("Keys "))
     assert "+0.5000" in row
     assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
     assert "key, lock, door" in row
-    assert "Keys ~ Key; 100 % meaning." in drawn
+    assert "Keys ~ Key; 100 % meaning." in drawing
     (row,) = (line for line in lines if line.startswith("[CLS] and [SEP] "))
     assert "+0.5000" in row
     (row,) = (line for line in lines if line.startswith("sum"))
     assert "+1.0000" in row
-    assert "«lock», «Key»" in drawn
-    assert "title and headings: +0.1449" in drawn
-    assert "Keys  ~  Key" in drawn
-    assert "layer 3" in drawn
-    assert "\x1b" not in drawn
+    assert "«lock», «Key»" in drawing
+    assert "title and headings: +0.1449" in drawing
+    assert "Keys  ~  Key" in drawing
+    assert "layer 3" in drawing
+    assert "\x1b" not in drawing
 
 
 def test_an_explanation_begins_with_one_sentence() -> None:
     terms = (Term("Keys", 0.25, 0, 4), Term("zebra", 0.25, 9, 14))
     hybrid = replace(by_hand(), weight=0.8, terms=terms, score=1.3, mode="hybrid")
     assert why.sentence(hybrid) == "Mainly Keys ~ Key; 62 % meaning, 38 % keywords."
-    drawn = why.explanation(hybrid, HIT)
+    drawing = why.explanation(hybrid, HIT)
     (keys, zebra) = (
-        re.findall(r"[+-]\d\.\d{4}", line) for line in drawn.split("\n") if line[:5] in ("Keys ", "zebra")
+        re.findall(r"[+-]\d\.\d{4}", line)
+        for line in drawing.split("\n")
+        if line[:5] in ("Keys ", "zebra")
     )
     assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
     words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
@@ -267,17 +271,17 @@ def test_an_explanation_begins_with_one_sentence() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_drawings_keep_to_the_width(width: int) -> None:
-    made = by_hand()
-    for drawn in (
-        why.explanation(made, None, width=width),
-        heatmap.matrices(made, units(made, "token"), width=width),
+    explanation = by_hand()
+    for drawing in (
+        why.explanation(explanation, None, width=width),
+        heatmap.matrices(explanation, units(explanation, "token"), width=width),
         heatmap.sentences(sentences(60), width=width),
         reports.report(replace(REPORT, skipped=()), width=width),
     ):
-        assert max(map(len, drawn.split("\n"))) <= width
+        assert max(map(len, drawing.split("\n"))) <= width
 
 
-def test_json() -> None:
+def test_json_holds_the_fields_of_each_hit() -> None:
     assert json.document([]) == "[]"
     assert json.lines([]) == ""
     (hit,) = standard_json.loads(json.document([HIT]))
@@ -292,13 +296,13 @@ def test_json() -> None:
     assert "é" in json.document([replace(HIT, text="é")])
 
 
-def test_units_are_words_and_then_what_is_none() -> None:
-    drawn = units(by_hand())
-    assert [(unit.label, unit.kind) for unit in drawn.query] == [
+def test_units_are_words_then_punctuation_and_special_tokens() -> None:
+    labels = units(by_hand())
+    assert [(unit.label, unit.kind) for unit in labels.query] == [
         ("Keys", "word"),
         ("[CLS] and [SEP]", "special"),
     ]
-    assert [unit.label for unit in drawn.passage] == [
+    assert [unit.label for unit in labels.passage] == [
         "Door",
         "lock",
         "Key",
@@ -306,27 +310,27 @@ def test_units_are_words_and_then_what_is_none() -> None:
         "[CLS] and [SEP]",
     ]
     # Rows 1 and 2 of the tokens are "Keys"; columns 0 and 5 are the special tokens.
-    assert (drawn.contributions[0] * 276).round().tolist() == [20, 22, 26, 24, 18 + 28]
-    assert (drawn.contributions[1] * 276).round().tolist() == [20, 22, 26, 24, 0 + 5 + 18 + 23]
-    assert drawn.contributions.sum() == pytest.approx(1.0)
-    assert (drawn.similarity[0] * 24).round().tolist() == [13, 14, 16, 15, 17]
-    assert largest_addend(drawn) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
+    assert (labels.contributions[0] * 276).round().tolist() == [20, 22, 26, 24, 18 + 28]
+    assert (labels.contributions[1] * 276).round().tolist() == [20, 22, 26, 24, 0 + 5 + 18 + 23]
+    assert labels.contributions.sum() == pytest.approx(1.0)
+    assert (labels.similarity[0] * 24).round().tolist() == [13, 14, 16, 15, 17]
+    assert largest_addend(labels) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
 
 
-def test_the_part_that_matters_and_what_is_left_out() -> None:
-    drawn = units(by_hand(), "token")
-    shown = part(drawn, 2, 3)
-    assert [unit.label for unit in shown.query] == ["##s", "[SEP]"]  # the largest sums, in order
-    assert [unit.label for unit in shown.passage] == [",", "key", "[SEP]"]
-    assert left_out(drawn, shown) == (
+def test_a_part_keeps_the_largest_sums_and_counts_the_rest() -> None:
+    whole = units(by_hand(), "token")
+    excerpt = part(whole, 2, 3)
+    assert [unit.label for unit in excerpt.query] == ["##s", "[SEP]"]  # the largest sums, in order
+    assert [unit.label for unit in excerpt.passage] == [",", "key", "[SEP]"]
+    assert left_out(whole, excerpt) == (
         "Left out (smallest contributions): 2 tokens of the query, 3 of the passage."
     )
-    assert left_out(drawn, part(drawn, 4, 6)) == ""
+    assert left_out(whole, part(whole, 4, 6)) == ""
 
 
-def test_sentences_in_a_terminal() -> None:
-    drawn = heatmap.sentences(sentences(), width=80)
-    assert drawn.split("\n") == [
+def test_sentences_are_drawn_as_a_table_and_a_list_of_pairs() -> None:
+    drawing = heatmap.sentences(sentences(), width=80)
+    assert drawing.split("\n") == [
         "1  sentence 0",
         "2  sentence 1",
         "3  sentence 2",
@@ -345,25 +349,27 @@ def test_sentences_in_a_terminal() -> None:
     assert "\x1b[" in heatmap.sentences(sentences(), colour=True)
 
 
-def test_other_sentences_have_letters() -> None:
-    found = Similarities(("a",), ("x", "y"), np.array([[0.1, 0.9]], dtype=np.float32), False, "m", "mean")
-    drawn = heatmap.sentences(found)
-    assert "A  x\nB  y" in drawn
-    assert "0.900  1 ~ B" in drawn
+def test_columns_of_other_sentences_have_letters() -> None:
+    similarities = Similarities(
+        ("a",), ("x", "y"), np.array([[0.1, 0.9]], dtype=np.float32), False, "m", "mean"
+    )
+    drawing = heatmap.sentences(similarities)
+    assert "A  x\nB  y" in drawing
+    assert "0.900  1 ~ B" in drawing
     assert [letters(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
-def test_pairs_in_a_terminal() -> None:
-    drawn = heatmap.matrices(by_hand(), units(by_hand(), "token"))
-    assert "cosine 1.250000 = 1.000000 (all 24 token pairs) + 2.5e-01 (residual)" in drawn
-    assert "(mean pooling)" in drawn
-    lines = drawn.split("\n")
+def test_matrices_show_sums_cosines_and_the_layer() -> None:
+    drawing = heatmap.matrices(by_hand(), units(by_hand(), "token"))
+    assert "cosine 1.250000 = 1.000000 (all 24 token pairs) + 2.5e-01 (residual)" in drawing
+    assert "(mean pooling)" in drawing
+    lines = drawing.split("\n")
     (first, second) = (i for i, line in enumerate(lines) if line.split()[:2] == ["[CLS]", "door"])
     assert lines[first].split() == ["[CLS]", "door", "lock", ",", "key", "[SEP]", "sum"]
     assert lines[first + 4].split()[-1] == "█445.7"  # 18 + ... + 23 of 276, in thousandths
     assert "0.96" in lines[second + 4]
-    assert "layer 3" in drawn
-    assert "(4 x 6 tokens)" in drawn
+    assert "layer 3" in drawing
+    assert "(4 x 6 tokens)" in drawing
 
 
 def test_every_token_of_a_long_passage_is_in_a_block() -> None:
@@ -371,20 +377,20 @@ def test_every_token_of_a_long_passage_is_in_a_block() -> None:
     cells = np.arange(396).reshape(4, 99) / 396
     why = replace(by_hand(), passage_tokens=passage, similarity=cells, contributions=cells)
     whole = heatmap.matrices(why, units(why, "token"), width=60)
-    drawn = whole.partition("Cosines")[2]
-    assert [word for word in drawn.split() if word.startswith("w")] == [f"w{i}" for i in range(99)]
-    assert drawn.count(" key ") == len(range(0, 99, 7))
+    cosines = whole.partition("Cosines")[2]
+    assert [word for word in cosines.split() if word.startswith("w")] == [f"w{i}" for i in range(99)]
+    assert cosines.count(" key ") == len(range(0, 99, 7))
 
 
 def test_groups_have_their_document_above() -> None:
-    shown = hits.hits([HIT, replace(HIT, rank=2, passage_id=14), replace(OTHER, rank=3)], grouped=True)
-    lines = [line for line in shown.split("\n") if line and not line.startswith(" ")]
+    output = hits.hits([HIT, replace(HIT, rank=2, passage_id=14), replace(OTHER, rank=3)], grouped=True)
+    lines = [line for line in output.split("\n") if line and not line.startswith(" ")]
     assert lines == ["keys.md  Keys", "a b.pdf  A [b]*"]
 
 
-def test_hits_at_80_columns() -> None:
-    drawn = hits.hits([ranked(1, 100.0), ranked(2, 98.0)])
-    assert drawn == (
+def test_hits_end_with_the_percentile_unless_quiet() -> None:
+    output = hits.hits([ranked(1, 100.0), ranked(2, 98.0)])
+    assert output == (
         " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
         " 2  0.500  /a.txt:1  p802\n   1  text\n\n"
         "Closer than any of 2,000 random pairs"
@@ -392,7 +398,7 @@ def test_hits_at_80_columns() -> None:
     assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
-def test_where_a_score_stands() -> None:
+def test_a_percentile_is_rounded_down_and_put_in_words() -> None:
     assert percentile_of(ranked(1, 99.8)) == "closer than 99.8 % of random pairs"
     assert percentile_of(ranked(1, 99.99)) == "closer than 99.9 % of random pairs"
     assert percentile_of(ranked(1, None)) == ""
@@ -401,7 +407,7 @@ def test_where_a_score_stands() -> None:
 @pytest.mark.parametrize(
     "name", ["topic", "creative-work", "a b", "HAS", "it's", 'a"b', "a.b", "x>y", "$HOME"]
 )
-def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
+def test_a_printed_filter_parses_back_to_its_value(name: str) -> None:
     for value in (
         "water",
         "Ada Lovelace",
@@ -414,77 +420,77 @@ def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
         "\\n",
         "3.5",
     ):
-        written = in_filter(name, value)
-        assert shlex.split(f"seewhy query x --where {filter_argument(written)}")[-1] == written
-        found = parse(f"{written} and kind=text").condition.parts[0]  # type: ignore[union-attr]
-        assert (found.field.name, found.operator, found.values[0].text) == (name, "=", value)  # type: ignore[union-attr]
+        expression = in_filter(name, value)
+        assert shlex.split(f"seewhy query x --where {filter_argument(expression)}")[-1] == expression
+        condition = parse(f"{expression} and kind=text").condition.parts[0]  # type: ignore[union-attr]
+        assert (condition.field.name, condition.operator, condition.values[0].text) == (name, "=", value)  # type: ignore[union-attr]
     assert in_filter("topic", "water") == "topic=water"
 
 
-def test_the_sum_and_the_stored_score() -> None:
-    drawn = why.explanation(replace(by_hand(), recomputed=1.5))
-    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
-    assert "      1.500000 - 2.5e-01, computed from the stored embedding" in drawn
-    assert "mean pooling)" in drawn
+def test_an_explanation_prints_the_sum_and_the_recomputed_score() -> None:
+    drawing = why.explanation(replace(by_hand(), recomputed=1.5))
+    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawing
+    assert "      1.500000 - 2.5e-01, computed from the stored embedding" in drawing
+    assert "mean pooling)" in drawing
     assert "stored" not in why.explanation(by_hand())
 
 
-def test_a_score_of_two_parts() -> None:
+def test_a_hybrid_score_is_printed_as_meaning_plus_keywords() -> None:
     hybrid = replace(
         by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
     )
-    drawn = why.explanation(hybrid)
-    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 keywords)" in drawn
+    drawing = why.explanation(hybrid)
+    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 keywords)" in drawing
     assert "other addend" not in why.explanation(by_hand())
-    assert "lock" in drawn
-    assert "+1.1750" in drawn
+    assert "lock" in drawing
+    assert "+1.1750" in drawing
 
 
-def test_integrated_gradients_say_so() -> None:
-    drawn = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
-    assert "cls pooling; integrated gradients in 32 steps from the text" in drawn
+def test_an_explanation_by_integrated_gradients_says_so() -> None:
+    drawing = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
+    assert "cls pooling; integrated gradients in 32 steps from the text" in drawing
 
 
-def test_json_of_an_explanation() -> None:
-    found = standard_json.loads(json.explanation(replace(by_hand(), recomputed=1.5)))
-    assert [found[name] for name in ("score", "recomputed", "drift")] == [1.25, 1.5, -0.25]
-    assert (found["addends"], found["residual"]) == (pytest.approx(1.0), pytest.approx(0.25))
-    assert [share["text"] for share in found["shares"]] == ["Keys", "[CLS] and [SEP]"]
-    assert sum(share["contribution"] for share in found["shares"]) == pytest.approx(1.0)
-    assert (found["steps"], found["weight"], found["terms"]) == (0, 1.0, [])
+def test_json_of_an_explanation_has_score_residual_and_shares() -> None:
+    record = standard_json.loads(json.explanation(replace(by_hand(), recomputed=1.5)))
+    assert [record[name] for name in ("score", "recomputed", "drift")] == [1.25, 1.5, -0.25]
+    assert (record["addends"], record["residual"]) == (pytest.approx(1.0), pytest.approx(0.25))
+    assert [share["text"] for share in record["shares"]] == ["Keys", "[CLS] and [SEP]"]
+    assert sum(share["contribution"] for share in record["shares"]) == pytest.approx(1.0)
+    assert (record["steps"], record["weight"], record["terms"]) == (0, 1.0, [])
 
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_nothing_from_a_file_reaches_a_comparison_raw(colour: bool) -> None:
     evil = "\x1b[31mred\x07\x9b2J \u202egnirts \udcff"
     hit = replace(HIT, text=evil, title=evil, heading=evil, path=f"/{evil}")
-    made = replace(by_hand(), query=evil, passage=evil)
-    found = contrast_of(hit, made, hit, replace(made, score=1.0))
-    answer = WhyNot(evil, evil, 10, 0, 99, "lower", hit=hit, last=hit, contrast=found)
+    explanation = replace(by_hand(), query=evil, passage=evil)
+    contrast = contrast_of(hit, explanation, hit, replace(explanation, score=1.0))
+    answer = WhyNot(evil, evil, 10, 0, 99, "lower", hit=hit, last=hit, contrast=contrast)
     missing = WhyNot(evil, evil, 10, 0, 99, "not indexed", "ignored", evil)
-    for drawn in (
-        why.contrast(found, colour=colour),
+    for drawing in (
+        why.contrast(contrast, colour=colour),
         why.why_not(answer, colour=colour),
         why.why_not(missing, colour=colour),
     ):
-        assert "\x07" not in drawn
-        assert "\x9b" not in drawn
-        assert "\u202e" not in drawn
-        assert "\x1b[31mred" not in drawn
-        assert "\\x1b[31mred" in drawn
-        drawn.encode()
+        assert "\x07" not in drawing
+        assert "\x9b" not in drawing
+        assert "\u202e" not in drawing
+        assert "\x1b[31mred" not in drawing
+        assert "\\x1b[31mred" in drawing
+        drawing.encode()
 
 
 @pytest.mark.parametrize(
-    ("cause", "said"),
+    ("cause", "sentence"),
     [
         ("found", "among the first 10 hits: p12 ranks 1 of 99"),
         ("filtered", "A filter, a quoted word or a word after a minus sign excludes it"),
     ],
 )
-def test_every_cause_has_its_sentence(cause: str, said: str) -> None:
+def test_every_cause_has_its_sentence(cause: str, sentence: str) -> None:
     answer = WhyNot("key", "keys.md", 10, 0, 99, cause, hit=HIT)  # type: ignore[arg-type]
-    assert said in why.why_not(answer)
+    assert sentence in why.why_not(answer)
 
 
 PROSE = "\n".join(f"line {number} says this and that" for number in range(1, 21))
@@ -492,7 +498,7 @@ PROSE = "\n".join(f"line {number} says this and that" for number in range(1, 21)
 
 def hit(text: str, kind: str = "text", **more: object) -> Hit:
     lines = text.count("\n")
-    made = replace(
+    base = replace(
         HIT,
         text=text,
         end=len(text),
@@ -502,94 +508,94 @@ def hit(text: str, kind: str = "text", **more: object) -> Hit:
         line_end=7 + lines,
         path="/notes/a.txt",
     )
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(base, **more)  # type: ignore[arg-type]
 
 
 def marks_of(text: str, **weights: float) -> list[Highlight]:
     return [
-        Highlight(*found.span(), weight)
+        Highlight(*match.span(), weight)
         for word, weight in weights.items()
-        for found in re.finditer(rf"\b{word}\b", text)
+        for match in re.finditer(rf"\b{word}\b", text)
     ]
 
 
-def drawn(
-    shown: Hit, marks: list[Highlight] | None = None, width: int = 60, **options: object
+def passage_lines(
+    hit: Hit, marks: list[Highlight] | None = None, width: int = 60, **options: object
 ) -> list[str]:
-    """The lines of the passage, without what stands above."""
-    lines = hits.hits([shown], marks=[marks or []], width=width, **options).splitlines()  # type: ignore[arg-type]
-    return lines[1 + bool(shown.title or shown.heading) :]
+    """The lines of the passage, without the title and the headings above it."""
+    lines = hits.hits([hit], marks=[marks or []], width=width, **options).splitlines()  # type: ignore[arg-type]
+    return lines[1 + bool(hit.title or hit.heading) :]
 
 
 def test_lines_are_numbered_as_in_the_file_and_keep_their_indentation() -> None:
     text = "def turn(key):\n    if key:\n\n\treturn 1"
-    assert drawn(hit(text, "code")) == [
+    assert passage_lines(hit(text, "code")) == [
         "   7  def turn(key):",
         "   8      if key:",
         "   9",
         "  10      return 1",
     ]
-    assert drawn(hit("a\r\nb", line_end=8)) == ["   7  a", "   8  b"]
+    assert passage_lines(hit("a\r\nb", line_end=8)) == ["   7  a", "   8  b"]
 
 
 def test_the_rows_whose_words_add_most_are_shown() -> None:
-    shown = drawn(hit(PROSE), marks_of(PROSE, **{"12": 0.2, "14": 0.1, "3": 0.25}))
+    rows = passage_lines(hit(PROSE), marks_of(PROSE, **{"12": 0.2, "14": 0.1, "3": 0.25}))
     lines = [f"{number + 6:>4}  line {number} says this and that" for number in range(9, 15)]
-    assert shown == [*lines[:5], f"{lines[5]} …"]
-    assert [line.strip() for line in drawn(hit(PROSE))] == [
+    assert rows == [*lines[:5], f"{lines[5]} …"]
+    assert [line.strip() for line in passage_lines(hit(PROSE))] == [
         *(f"{n + 6}  line {n} says this and that" for n in range(1, 6)),
         "12  line 6 says this and that …",
     ]
     whole = "\n".join(PROSE.split("\n")[:8])
-    assert len(drawn(hit(whole), marks_of(whole, **{"8": 1}))) == 8
+    assert len(passage_lines(hit(whole), marks_of(whole, **{"8": 1}))) == 8
 
 
 def test_a_long_line_is_wrapped_below_its_first_word_and_cut_around_the_match() -> None:
     text = "- item " + "of words and more " * 40 + "the key is here " + "and so on " * 20
-    shown = drawn(hit(text), marks_of(text, key=1.0))
-    assert len(shown) == 6
-    assert shown[0].startswith("   7  … ")
-    assert {line[:6] for line in shown[1:]} == {" " * 6}
-    assert any("key" in line for line in shown)
-    assert shown[-1].endswith(" …")
-    assert all(len(line) <= 60 for line in shown)
+    lines = passage_lines(hit(text), marks_of(text, key=1.0))
+    assert len(lines) == 6
+    assert lines[0].startswith("   7  … ")
+    assert {line[:6] for line in lines[1:]} == {" " * 6}
+    assert any("key" in line for line in lines)
+    assert lines[-1].endswith(" …")
+    assert all(len(line) <= 60 for line in lines)
 
 
-def test_its_own_heading_is_not_said_twice() -> None:
+def test_a_heading_is_not_repeated_in_the_text() -> None:
     text = "## Find\n\nThe key.\n"
-    assert drawn(hit(text, "markdown", heading="Keys > Find", title="Keys", line_end=9)) == [
+    assert passage_lines(hit(text, "markdown", heading="Keys > Find", title="Keys", line_end=9)) == [
         "   9  The key."
     ]
     text = "Find\n====\n\nThe key."
-    assert drawn(hit(text, "rst", heading="Find", title="")) == ["  10  The key."]
-    assert drawn(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]
+    assert passage_lines(hit(text, "rst", heading="Find", title="")) == ["  10  The key."]
+    assert passage_lines(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]
 
 
-def test_words_are_marked_in_colour_alone() -> None:
+def test_words_are_marked_only_in_colour() -> None:
     text = "Open \x1b[31m the key \u202e of it, the lock"
     marks = marks_of(text, key=1.0, lock=0.1)
-    (plain,) = drawn(hit(text), marks)
+    (plain,) = passage_lines(hit(text), marks)
     assert plain == "   7  Open \\x1b[31m the key \\u202e of it, the lock"
-    (coloured,) = drawn(hit(text), marks, colour=True)
-    line = Text.from_ansi(coloured)
+    (colour_line,) = passage_lines(hit(text), marks, colour=True)
+    line = Text.from_ansi(colour_line)
     assert line.plain == plain
     styles = {line.plain[span.start : span.end]: span.style for span in line.spans}
     assert (styles["key"].bold, styles["key"].color.number) == (True, 2)
     assert (styles["lock"].bold, styles["lock"].color.number) == (None, 2)
 
 
-def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
-    beside = Surroundings(((5, "\x07before"), (6, "")), ((27, "after"),))
-    shown = drawn(hit(PROSE), around=[beside])
-    assert shown[:3] == ["   5  \\x07before", "   6", "   7  line 1 says this and that"]
-    assert shown[-1] == "  27  after"
-    assert len(shown) == 23
+def test_surrounding_lines_are_numbered_too_and_nothing_is_cut() -> None:
+    around = Surroundings(((5, "\x07before"), (6, "")), ((27, "after"),))
+    lines = passage_lines(hit(PROSE), around=[around])
+    assert lines[:3] == ["   5  \\x07before", "   6", "   7  line 1 says this and that"]
+    assert lines[-1] == "  27  after"
+    assert len(lines) == 23
 
 
-def test_the_line_for_an_editor() -> None:
-    shown = hit(PROSE)
-    assert line_of(shown, marks_of(PROSE, **{"12": 0.2})) == 18
-    assert line_of(shown, marks_of(PROSE, **{"1": 0.2})) == 7
+def test_an_editor_opens_the_line_of_the_best_match() -> None:
+    passage = hit(PROSE)
+    assert line_of(passage, marks_of(PROSE, **{"12": 0.2})) == 18
+    assert line_of(passage, marks_of(PROSE, **{"1": 0.2})) == 7
     assert line_of(hit("## Find\n\nThe key.", heading="Find"), []) == 9
     assert line_of(hit("a\nb", "csv", line_end=7), []) == 7
     assert line_of(hit(""), []) == 7

@@ -26,14 +26,14 @@ def index(indexed: Path) -> Index:
 
 @pytest.fixture
 def client(index: Index) -> Iterator[TestClient]:
-    """What asks the server, as from this machine."""
+    """A client of the server that asks as from this machine."""
     with TestClient(create_app(index), base_url=ADDRESS) as client:
         yield client
 
 
 @contextmanager
-def started(*arguments: Any, first: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """`seewhy serve ARGUMENTS` in a process of its own, and the address that it says; killed at the end.
+def server_process(*arguments: Any, first: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `seewhy serve ARGUMENTS` in a process of its own; its address and the process, killed at the end.
 
     Args:
         first: statements that the process runs before the command.

@@ -1,4 +1,4 @@
-"""The API: its answers are the command's, lists go on, and what is wrong is a problem with a code."""
+"""The API: answers equal the command's, lists continue, and an error is a problem with a code."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.conftest import Run
 API = "/api/v1"
 
 
-def got(client: TestClient, path: str, **parameters: Any) -> Any:
+def get(client: TestClient, path: str, **parameters: Any) -> Any:
     answer = client.get(f"{API}/{path}", params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def refused(client: TestClient, path: str, **parameters: Any) -> tuple[int, str, str]:
+def problem_of(client: TestClient, path: str, **parameters: Any) -> tuple[int, str, str]:
     answer = client.get(f"{API}/{path}", params=parameters)
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -32,40 +32,40 @@ def refused(client: TestClient, path: str, **parameters: Any) -> tuple[int, str,
 
 
 def test_hits_are_those_of_the_command(client: TestClient, run: Run, index: Index) -> None:
-    _, printed, _ = run("query", "turn the key", "--json")
-    answer = got(client, "search", q="turn the key")
-    assert answer["hits"] == [{**hit, "index": "notes"} for hit in json.loads(printed)]
+    _, output, _ = run("query", "turn the key", "--json")
+    answer = get(client, "search", q="turn the key")
+    assert answer["hits"] == [{**hit, "index": "notes"} for hit in json.loads(output)]
     assert (answer["index"], answer["generation"]) == ("notes", index.generation)
     assert answer["notes"] == list(index.notes)
-    alone = got(client, "search", q="turn the key", highlights=False)["hits"]
+    alone = get(client, "search", q="turn the key", highlights=False)["hits"]
     assert "highlights" in answer["hits"][0] and "highlights" not in alone[0]
-    (explained,) = got(client, "search", q="turn the key", explain=True, layer="last", k=1)["hits"]
-    assert explained["explanation"]["score"] == pytest.approx(explained["score"])
+    (best,) = get(client, "search", q="turn the key", explain=True, layer="last", k=1)["hits"]
+    assert best["explanation"]["score"] == pytest.approx(best["score"])
 
 
 def test_an_explanation_is_the_one_of_the_command(client: TestClient, run: Run, index: Index) -> None:
     passage = index.query("turn the key", 1)[0].passage_id
-    _, printed, _ = run("explain", "turn the key", f"p{passage}", "--json")
-    given = got(client, "explain", q="turn the key", passage=passage)
-    assert given.pop("hit").pop("index") == "notes"
-    shown = json.loads(printed)
-    assert shown.pop("hit") and given == shown
+    _, output, _ = run("explain", "turn the key", f"p{passage}", "--json")
+    explanation = get(client, "explain", q="turn the key", passage=passage)
+    assert explanation.pop("hit").pop("index") == "notes"
+    expected = json.loads(output)
+    assert expected.pop("hit") and explanation == expected
 
 
 def test_texts_are_compared_with_others(client: TestClient, index: Index) -> None:
-    found = got(client, "similarity", text=["the key", "a lock"], against=["the door"])
+    answer = get(client, "similarity", text=["the key", "a lock"], against=["the door"])
     cosines = search.compare(["the key", "a lock"], ["the door"], model=index.encoder).cosines
-    assert [row[0] for row in found["cosines"]] == pytest.approx(cosines[:, 0].tolist())
+    assert [row[0] for row in answer["cosines"]] == pytest.approx(cosines[:, 0].tolist())
 
 
-def test_what_a_server_has_is_said(client: TestClient, run: Run, index: Index) -> None:
+def test_a_removed_index_is_listed_with_its_problem(client: TestClient, run: Run, index: Index) -> None:
     status = json.loads(run("status", "--json")[1])
-    assert got(client, "status") == status
-    (one,) = got(client, "indexes")["indexes"]
-    assert one == {"name": "notes", "generation": index.generation, "status": status, "problem": ""}
+    assert get(client, "status") == status
+    (before,) = get(client, "indexes")["indexes"]
+    assert before == {"name": "notes", "generation": index.generation, "status": status, "problem": ""}
     index.remove()
-    (gone,) = got(client, "indexes")["indexes"]
-    assert (gone["status"], "seewhy index" in gone["problem"]) == (None, True)
+    (after,) = get(client, "indexes")["indexes"]
+    assert (after["status"], "seewhy index" in after["problem"]) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_what_a_server_has_is_said(client: TestClient, run: Run, index: Index) -
         ("nothing", {}, 404, "not-found", "Not Found"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_the_way_out(
+def test_a_bad_request_gets_a_status_a_code_and_the_remedy(
     client: TestClient, path: str, parameters: dict[str, Any], status: int, code: str, detail: str
 ) -> None:
-    found = refused(client, path, **parameters)
-    assert found[:2] == (status, code) and detail in found[2]
-    assert "truncate=True" not in found[2]
+    problem = problem_of(client, path, **parameters)
+    assert problem[:2] == (status, code) and detail in problem[2]
+    assert "truncate=True" not in problem[2]
 
 
-def test_nothing_can_be_written(client: TestClient) -> None:
+def test_a_server_is_read_only_by_default(client: TestClient) -> None:
     for path in ("search", "documents/1"):
         for method in ("PATCH", "PUT", "DELETE"):
             answer = client.request(method, f"{API}/{path}")
@@ -118,13 +118,13 @@ def test_nothing_can_be_written(client: TestClient) -> None:
         assert "seewhy serve --writable" in answer.json()["detail"]
 
 
-def test_a_list_that_is_reranked_does_not_go_on(client: TestClient) -> None:
-    assert got(client, "search", q="turn the key", k=1)["next"]
-    assert got(client, "search", q="turn the key", rerank="late", k=1)["next"] is None
+def test_a_reranked_list_has_no_next_part(client: TestClient) -> None:
+    assert get(client, "search", q="turn the key", k=1)["next"]
+    assert get(client, "search", q="turn the key", rerank="late", k=1)["next"] is None
 
 
 @pytest.fixture
-def many(notes: Path, index: Index) -> Path:
+def many_documents(notes: Path, index: Index) -> Path:
     """The folder of `notes` with many documents more, indexed."""
     for number in range(60):
         (notes / f"{number}.txt").write_text(f"Turn the key of door {number}.\n", encoding="utf-8")
@@ -132,39 +132,41 @@ def many(notes: Path, index: Index) -> Path:
     return notes
 
 
-def parts(client: TestClient, path: str, **asked: Any) -> list[list[dict[str, Any]]]:
+def parts(client: TestClient, path: str, **parameters: Any) -> list[list[dict[str, Any]]]:
     """The items of a list, part by part."""
-    answer = got(client, path, **asked)
-    found = [answer["hits"]]
+    answer = get(client, path, **parameters)
+    lists = [answer["hits"]]
     while answer["next"]:
-        answer = got(client, path, **asked, next=answer["next"])
-        found.append(answer["hits"])
-    return found
+        answer = get(client, path, **parameters, next=answer["next"])
+        lists.append(answer["hits"])
+    return lists
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "parameters"),
     [
         ("search", {"q": "turn the key", "k": 30}),
         ("search", {"q": "turn the key", "k": 20, "group": True, "offset": 3}),
         ("similar", {"passage": 1, "k": 30}),
     ],
 )
-def test_the_parts_of_a_list_are_the_list(
-    many: Path, client: TestClient, path: str, asked: dict[str, Any]
+def test_the_parts_of_a_list_make_up_the_whole_list(
+    many_documents: Path, client: TestClient, path: str, parameters: dict[str, Any]
 ) -> None:
-    whole = got(client, path, **asked | {"k": 100})["hits"]
-    found = parts(client, path, **asked)
-    assert [hit for part in found for hit in part] == whole and len(found) > 1
+    whole = get(client, path, **parameters | {"k": 100})["hits"]
+    lists = parts(client, path, **parameters)
+    assert [hit for part in lists for hit in part] == whole and len(lists) > 1
 
 
-def test_a_part_is_of_its_state_of_the_index(many: Path, client: TestClient, index: Index) -> None:
-    asked: dict[str, Any] = {"q": "turn the key", "k": 5}
-    following = got(client, "search", **asked)["next"]
-    (many / "0.txt").write_text("Something else.\n", encoding="utf-8")
-    assert got(client, "search", **asked, next=following)["hits"]
+def test_a_next_part_is_refused_once_the_index_has_changed(
+    many_documents: Path, client: TestClient, index: Index
+) -> None:
+    parameters: dict[str, Any] = {"q": "turn the key", "k": 5}
+    next_part = get(client, "search", **parameters)["next"]
+    (many_documents / "0.txt").write_text("Something else.\n", encoding="utf-8")
+    assert get(client, "search", **parameters, next=next_part)["hits"]
     index.update()
-    assert refused(client, "search", **asked, next=following)[:2] == (410, "generation-gone")
+    assert problem_of(client, "search", **parameters, next=next_part)[:2] == (410, "generation-gone")
 
 
 @pytest.mark.parametrize(
@@ -178,11 +180,11 @@ def test_a_part_is_of_its_state_of_the_index(many: Path, client: TestClient, ind
 def test_the_last_part_of_a_list_has_no_next(
     client: TestClient, path: str, parameters: dict[str, Any]
 ) -> None:
-    whole = got(client, path, **parameters, k=100)
+    whole = get(client, path, **parameters, k=100)
     count = len({hit["document_id"] for hit in whole["hits"]} if "group" in parameters else whole["hits"])
     assert whole["next"] is None and count < 100
-    assert got(client, path, **parameters, k=count + 1)["next"] is None
-    assert got(client, path, **parameters, k=count - 1)["next"]
+    assert get(client, path, **parameters, k=count + 1)["next"] is None
+    assert get(client, path, **parameters, k=count - 1)["next"]
 
 
 def test_an_answer_during_an_update_comes_from_one_generation(
@@ -200,7 +202,7 @@ def test_an_answer_during_an_update_comes_from_one_generation(
 
     before = index.generation
     monkeypatch.setattr(Index, "query", changing)
-    answer = got(client, "search", q="turn the key", k=1)
+    answer = get(client, "search", q="turn the key", k=1)
     assert answer["generation"] > before and calls == [answer["generation"]] * 2
     assert answer["hits"][0]["path"].endswith("new.txt")
 
@@ -217,7 +219,7 @@ def test_an_index_that_changes_during_every_attempt_is_busy(
         return hits
 
     monkeypatch.setattr(Index, "query", changing)
-    assert refused(client, "search", q="turn the key") == (
+    assert problem_of(client, "search", q="turn the key") == (
         503,
         "busy",
         "the index is being updated. Try again in a moment.",
@@ -225,13 +227,13 @@ def test_an_index_that_changes_during_every_attempt_is_busy(
     assert len(calls) == 5
 
 
-def test_answers_are_compressed_for_who_takes_that(client: TestClient) -> None:
-    sent, plain = (
+def test_answers_are_compressed_for_clients_that_accept_gzip(client: TestClient) -> None:
+    gzip_answer, plain = (
         client.get(f"{API}/search", params={"q": "turn the key"}, headers={"accept-encoding": coding})
         for coding in ("gzip", "identity")
     )
-    assert sent.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
-    assert sent.content == plain.content
+    assert gzip_answer.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert gzip_answer.content == plain.content
 
 
 def test_each_address_and_parameter_is_described(client: TestClient) -> None:
@@ -244,7 +246,7 @@ def test_each_address_and_parameter_is_described(client: TestClient) -> None:
                 assert parameter["description"], (path, parameter["name"])
 
 
-def test_it_says_that_it_lives_and_when_it_is_ready(client: TestClient) -> None:
+def test_a_server_is_healthy_before_it_is_ready(client: TestClient) -> None:
     assert client.get("/healthz").text == "ok\n"
     early = client.get("/readyz")
     assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (

@@ -1,4 +1,4 @@
-"""Who may ask, and how much: by Host, Origin and what a browser says of a request; the token; sizes and floods."""
+"""Access control: by Host, Origin and what a browser says of a request; the token; sizes and floods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from search import Index, InputError
 from search.serving import create_app
-from tests.serving.conftest import ADDRESS, started
+from tests.serving.conftest import ADDRESS, server_process
 
 TOKEN = "a-token-of-none-and-nobody"
 PAGE = {"accept": "text/html"}
@@ -27,12 +27,12 @@ SEARCH = "/api/v1/search?q=key"
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
-Made = Callable[..., TestClient]
+MakeClient = Callable[..., TestClient]
 
 
 @pytest.fixture
-def made(index: Index) -> Made:
-    """Makes a client of a server with settings."""
+def make_client(index: Index) -> MakeClient:
+    """Return a function that makes a client of a server with settings."""
 
     def client(base_url: str = ADDRESS, **settings: Any) -> TestClient:
         return TestClient(create_app(index, **settings), base_url, follow_redirects=False)
@@ -49,7 +49,7 @@ def made(index: Index) -> Made:
         ("192.0.2.8", 400),
     ],
 )  # fmt: skip
-def test_only_known_names_are_answered(client: TestClient, host: str, status: int) -> None:
+def test_only_known_host_names_are_answered(client: TestClient, host: str, status: int) -> None:
     for path in ("/healthz", SEARCH, "/"):
         answer = client.get(path, headers={"host": host})
         assert answer.status_code == status
@@ -65,14 +65,14 @@ def test_only_known_names_are_answered(client: TestClient, host: str, status: in
     ],
     ids=str,
 )  # fmt: skip
-def test_pages_of_others_may_not_ask(client: TestClient, headers: dict[str, str]) -> None:
+def test_requests_of_foreign_pages_are_refused(client: TestClient, headers: dict[str, str]) -> None:
     for method, path in (("GET", SEARCH), ("GET", "/mcp"), ("POST", "/mcp")):
         answer = client.request(method, path, headers=headers)
         assert answer.status_code == 403, path
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_link_may_open_a_page_and_nothing_else_may(client: TestClient) -> None:
+def test_a_foreign_link_may_open_a_page_but_load_nothing_else(client: TestClient) -> None:
     assert client.get("/?q=key", headers=LINK).status_code == 200
     for kind in ("image", "iframe", "script"):
         assert client.get("/?q=key", headers={**LINK, "sec-fetch-dest": kind}).status_code == 403
@@ -80,35 +80,36 @@ def test_a_link_may_open_a_page_and_nothing_else_may(client: TestClient) -> None
     assert client.get(SEARCH, headers=own).status_code == 200
 
 
-def test_pages_of_others_may_not_ask_even_with_the_token(made: Made) -> None:
+def test_requests_of_foreign_pages_are_refused_even_with_the_token(make_client: MakeClient) -> None:
     other = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
     token = {"authorization": f"Bearer {TOKEN}"}
-    assert made(token=TOKEN).get(SEARCH, headers=other | token).status_code == 403
+    assert make_client(token=TOKEN).get(SEARCH, headers=other | token).status_code == 403
     asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
-    assert made().options("/api/v1/search", headers=other | asks).status_code == 403
+    assert make_client().options("/api/v1/search", headers=other | asks).status_code == 403
 
 
-def test_pages_that_are_named_may_ask_the_api(made: Made) -> None:
-    client = made(origins=("https://notes.example",), token=TOKEN)
-    named = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
+def test_pages_of_allowed_origins_may_use_the_api_with_the_token(make_client: MakeClient) -> None:
+    client = make_client(origins=("https://notes.example",), token=TOKEN)
+    headers = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
     token = {"authorization": f"Bearer {TOKEN}"}
-    answer = client.get(SEARCH, headers=named | token)
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, named["origin"])
-    assert client.get(SEARCH, headers=named).status_code == 401
-    assert client.get("/", headers=named | token).status_code == 403  # the pages are no part of it
+    answer = client.get(SEARCH, headers=headers | token)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, headers["origin"])
+    assert client.get(SEARCH, headers=headers).status_code == 401
+    assert client.get("/", headers=headers | token).status_code == 403  # the pages are no part of it
     assert client.get(SEARCH, headers=token | {"origin": "https://other.example"}).status_code == 403
     asks = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
-    allowed = client.options("/api/v1/search", headers=named | asks)
+    preflight = client.options("/api/v1/search", headers=headers | asks)
     assert (
-        allowed.status_code == 200 and "authorization" in allowed.headers["access-control-allow-headers"]
+        preflight.status_code == 200
+        and "authorization" in preflight.headers["access-control-allow-headers"]
     )
 
 
 @pytest.mark.parametrize(
     "path", ["/", SEARCH, "/mcp", "/openapi.json", "/documents/1", "/what-if?q=key", "/none"]
 )
-def test_without_the_token_nothing_is_told(made: Made, path: str) -> None:
-    client = made(host="0.0.0.0", token=TOKEN)
+def test_without_the_token_every_path_answers_401(make_client: MakeClient, path: str) -> None:
+    client = make_client(host="0.0.0.0", token=TOKEN)
     basic = b64encode(f"me:{TOKEN}".encode()).decode()
     wrong = (
         "",
@@ -120,17 +121,17 @@ def test_without_the_token_nothing_is_told(made: Made, path: str) -> None:
         "Basic é",
         f"Digest {basic}",
     )
-    for sent in wrong:
-        answer = client.get(path, headers={"authorization": sent.encode()})
+    for authorization in wrong:
+        answer = client.get(path, headers={"authorization": authorization.encode()})
         assert answer.status_code == 401
         assert "key" not in answer.text and TOKEN not in answer.text
     assert client.get(path, params={"token": TOKEN}).status_code == 401
-    for sent in (f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {basic}"):
-        assert client.get(path, headers={"authorization": sent}).status_code != 401
+    for authorization in (f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {basic}"):
+        assert client.get(path, headers={"authorization": authorization}).status_code != 401
 
 
-def test_a_browser_asks_for_the_token_by_itself(made: Made) -> None:
-    client = made(token=TOKEN)
+def test_pages_ask_for_the_token_by_basic_and_the_api_by_bearer(make_client: MakeClient) -> None:
+    client = make_client(token=TOKEN)
     assert client.get("/", headers=PAGE).headers["www-authenticate"].startswith("Basic ")
     assert client.get(SEARCH, headers=PAGE).headers["www-authenticate"] == "Bearer"
     assert client.get("/healthz").status_code == client.get("/static/0/page.css").status_code == 200
@@ -148,7 +149,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> 
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"host": "0.0.0.0"}, "--token new"),
         ({"host": "notes.example"}, "--token new"),
@@ -157,47 +158,49 @@ def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> 
         ({"token": "sixteen letters and a space"}, "without spaces"),
     ],
 )
-def test_what_cannot_be_chosen_is_said(made: Made, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=re.escape(said)) as raised:
-        made(**settings)
-    assert settings.get("token", "?") not in str(raised.value)
+def test_unsafe_settings_are_refused_with_the_remedy(
+    make_client: MakeClient, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        make_client(**settings)
+    assert settings.get("token", "?") not in str(error.value)
 
 
 @pytest.fixture
 def address(indexed: Path) -> Iterator[tuple[str, int]]:
-    """Where `seewhy serve` listens."""
-    with started("--index", indexed) as (url, _):
+    """Host and port of `seewhy serve`."""
+    with server_process("--index", indexed) as (url, _):
         yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 
 
 @pytest.fixture
-def writable(indexed: Path) -> Iterator[tuple[str, int]]:
-    """Address of `seewhy serve --writable`."""
-    with started("--index", indexed, "--writable", "--token", TOKEN) as (url, _):
+def writable_address(indexed: Path) -> Iterator[tuple[str, int]]:
+    """Host and port of `seewhy serve --writable`."""
+    with server_process("--index", indexed, "--writable", "--token", TOKEN) as (url, _):
         yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 
 
-def status(address: tuple[str, int], sent: bytes) -> int:
-    """The status of the one answer to some bytes; 0 where the connection was cut while they were sent."""
+def status(address: tuple[str, int], request: bytes) -> int:
+    """The status of the one answer to a request; 0 where the connection was cut while it was sent."""
     with socket.create_connection(address, 10) as client:
-        received = b""
+        answer = b""
         try:
-            client.sendall(sent)
+            client.sendall(request)
             client.shutdown(socket.SHUT_WR)
             while block := client.recv(1 << 16):
-                received += block
+                answer += block
         except OSError:
             pass
-    assert received.count(b"HTTP/1.1 ") <= 1 and b"Traceback" not in received
-    return int(received.split()[1]) if received else 0
+    assert answer.count(b"HTTP/1.1 ") <= 1 and b"Traceback" not in answer
+    return int(answer.split()[1]) if answer else 0
 
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def test_what_is_too_large_or_too_much_is_refused(address: tuple[str, int]) -> None:
+def test_malformed_oversized_and_excess_requests_are_refused(address: tuple[str, int]) -> None:
     get = b"GET %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n"
-    sent = {
+    requests = {
         "two lengths": (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400),
         "two hosts": (get % (b"/", b"Host: evil.example\r\n"), 400),
         "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
@@ -206,18 +209,18 @@ def test_what_is_too_large_or_too_much_is_refused(address: tuple[str, int]) -> N
         "a long query": (get % (b"/api/v1/search?q=" + b"k" * 3_000, b""), 422),
         "no request": (b"\x16\x03\x01\x00\xa5\r\n\r\n", 400),
     }
-    answered = {name: status(address, bytes_) for name, (bytes_, _) in sent.items()}
-    wrong = {name: got for name, got in answered.items() if got not in (sent[name][1], 0)}
-    assert wrong == {} and list(answered.values()).count(0) <= 2
-    lives = get % (b"/healthz", b"Connection: close\r\n")
-    assert status(address, lives) == 200
-    held = [socket.create_connection(address) for _ in range(256)]
+    statuses = {name: status(address, bytes_) for name, (bytes_, _) in requests.items()}
+    wrong = {name: actual for name, actual in statuses.items() if actual not in (requests[name][1], 0)}
+    assert wrong == {} and list(statuses.values()).count(0) <= 2
+    health = get % (b"/healthz", b"Connection: close\r\n")
+    assert status(address, health) == 200
+    connections = [socket.create_connection(address) for _ in range(256)]
     time.sleep(0.3)
-    assert status(address, lives) == 503
-    for one in held:
-        one.close()
+    assert status(address, health) == 503
+    for connection in connections:
+        connection.close()
     time.sleep(0.3)
-    assert status(address, lives) == 200
+    assert status(address, health) == 200
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
@@ -226,12 +229,12 @@ def test_what_is_too_large_or_too_much_is_refused(address: tuple[str, int]) -> N
     [("/api/v1/search", 1), ("/v1/embeddings", 1), ("/mcp", 1), ("/api/v1/documents", 32)],
 )
 def test_every_route_refuses_a_body_that_is_too_large_and_names_the_limit(
-    writable: tuple[str, int], path: str, mebibytes: int, is_chunked: bool
+    writable_address: tuple[str, int], path: str, mebibytes: int, is_chunked: bool
 ) -> None:
     size = mebibytes * 2**20
     for body, status in ((b'["' + b" " * (size + size // 2), 413), (b"x" * (size - 1), 400)):
-        blocks = (body[at : at + 2**16] for at in range(0, len(body), 2**16))
-        connection = http.client.HTTPConnection(*writable, timeout=20)
+        blocks = (body[start : start + 2**16] for start in range(0, len(body), 2**16))
+        connection = http.client.HTTPConnection(*writable_address, timeout=20)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}", **ACCEPT}
         connection.request("POST", path, blocks if is_chunked else body, headers)
         answer = connection.getresponse()
@@ -246,33 +249,33 @@ def test_every_route_refuses_a_body_that_is_too_large_and_names_the_limit(
 
 
 def test_more_requests_than_may_wait_are_refused(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on = threading.Event()
+    release = threading.Event()
 
     def query(*args: Any, **options: Any) -> Any:
-        assert goes_on.wait(20)
+        assert release.wait(20)
         raise InputError("enough")
 
     monkeypatch.setattr(Index, "query", query)
     with TestClient(create_app(index), ADDRESS) as client, ThreadPoolExecutor(300) as pool:
-        asked = [pool.submit(client.get, SEARCH) for _ in range(200)]
-        done, _ = wait(asked, return_when=FIRST_COMPLETED)
-        refused = done.pop().result()
-        assert (refused.status_code, refused.json()["code"]) == (503, "busy")
-        assert refused.headers["retry-after"] == "1" and client.get("/healthz").status_code == 200
-        goes_on.set()
-        answered = [one.result().status_code for one in asked]
-    assert set(answered) == {400, 503}
+        futures = [pool.submit(client.get, SEARCH) for _ in range(200)]
+        done, _ = wait(futures, return_when=FIRST_COMPLETED)
+        answer = done.pop().result()
+        assert (answer.status_code, answer.json()["code"]) == (503, "busy")
+        assert answer.headers["retry-after"] == "1" and client.get("/healthz").status_code == 200
+        release.set()
+        statuses = [future.result().status_code for future in futures]
+    assert set(statuses) == {400, 503}
 
 
 @pytest.mark.parametrize(
     "path", ["/../keys.md", "/static/..%2f..%2fkeys.md", "/static/%2e%2e/page.css", "/keys.md"]
 )
-def test_no_file_is_served(client: TestClient, path: str) -> None:
+def test_no_file_of_the_folder_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
-def test_only_the_token_itself_is_the_token(made: Made) -> None:
-    client = made("http://192.0.2.7:8765", host="192.0.2.7", token=TOKEN)
+def test_only_the_exact_token_is_accepted(make_client: MakeClient) -> None:
+    client = make_client("http://192.0.2.7:8765", host="192.0.2.7", token=TOKEN)
     statuses = {
         authorization: client.get(SEARCH, headers={"authorization": authorization}).status_code
         for authorization in (

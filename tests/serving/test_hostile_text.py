@@ -39,7 +39,7 @@ PAGES = (
 
 @pytest.fixture
 def hostile(tmp_path: Path, tiny_model: Path, own_home: Path) -> TestClient:
-    """What asks a server over an index of hostile names, headings, fields and texts."""
+    """A client of a server over an index of hostile names, headings, fields and texts."""
     folder = tmp_path / "hostile <i> & notes"
     folder.mkdir()
     front = f"---\ntitle: {HOSTILE[:60]!r}\ntags: ['<hostile-t>', 'a\" onhostile=4']\nauthor: <hostile-c>\n---\n"
@@ -59,44 +59,46 @@ def hostile(tmp_path: Path, tiny_model: Path, own_home: Path) -> TestClient:
 
 
 @pytest.mark.parametrize("accept", ["text/html", "fragment"])
-def test_no_text_is_more_than_text(hostile: TestClient, accept: str) -> None:
-    asked = {"accept": "text/html"} | ({"X-Seewhy-Fragment": "1"} if accept == "fragment" else {})
-    shown = 0
+def test_no_hostile_text_becomes_an_element_an_attribute_or_a_link(
+    hostile: TestClient, accept: str
+) -> None:
+    headers = {"accept": "text/html"} | ({"X-Seewhy-Fragment": "1"} if accept == "fragment" else {})
+    count = 0
     for number, page in enumerate(PAGES):
         text = quote(HOSTILE if number % 2 else HOSTILE[: 60 + number], safe="")
         for document in ("1", "2", "3"):
             address = page.format(q=text, n=document)
-            answer = hostile.get(address, headers=asked, follow_redirects=False)
+            answer = hostile.get(address, headers=headers, follow_redirects=False)
             assert answer.status_code != 500, page
             if "text/html" in answer.headers["content-type"]:
                 assert foreign(answer.text) == [], page
-                shown += "hostile" in answer.text
+                count += "hostile" in answer.text
             if "{n}" not in page:
                 break
-    assert shown > len(PAGES) // 2
+    assert count > len(PAGES) // 2
 
 
 def foreign(source: str) -> list[str]:
-    """What of a page none of ours has made."""
-    found = []
+    """Elements, attributes and links of a page that none of our templates makes."""
+    findings = []
     for element in JustHTML(source, sanitize=False).query("*"):
         if element.name.startswith(("hostile", "base", "iframe", "object", "embed", "img")):
-            found.append(f"<{element.name}>")
+            findings.append(f"<{element.name}>")
         for name, value in element.attrs.items():
             if name.startswith(("on", "style", "srcdoc", "hostile")) or (
                 name in ("href", "src", "action", "formaction") and not OURS.match(value or "?")
             ):
-                found.append(f"<{element.name} {name}={value!r}>")
+                findings.append(f"<{element.name} {name}={value!r}>")
         if (
             element.name == "script"
             and "src" not in element.attrs
             and element.attrs.get("type") != "application/json"
         ):
-            found.append("a script in the page")
-    return found
+            findings.append("a script in the page")
+    return findings
 
 
-def test_what_is_foreign_is_found() -> None:
+def test_foreign_elements_and_attributes_are_detected() -> None:
     for source in (
         "<hostile-a>",
         "<p onclick=x>",

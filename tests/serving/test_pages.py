@@ -1,4 +1,4 @@
-"""The pages as answers: what the library says, at addresses that lead on; what is wrong is said in the page."""
+"""Pages as answers: results of the library, links that can be followed, and errors shown in the page."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FRAGMENT = {"X-Seewhy-Fragment": "1", "accept": "text/html"}
 
 def links(source: str, pattern: str) -> list[str]:
     """Addresses that a page links to."""
-    return [one.replace("&amp;", "&") for one in re.findall(pattern, source)]
+    return [address.replace("&amp;", "&") for address in re.findall(pattern, source)]
 
 
 def test_the_search_page_has_the_hits_of_the_library_in_their_order(
     client: TestClient, index: Index
 ) -> None:
     page = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2}).text
-    ids = [int(one) for one in re.findall(r'<li class="hit" id="h\d+" data-passage="(\d+)"', page)]
+    ids = [int(number) for number in re.findall(r'<li class="hit" id="h\d+" data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in index.query(QUERY, 2, mode="dense")]
     ways = links(
         page, r'(?:class="(?:open|why-link)" href|data-why|data-tool="(?:more|less)" href)="([^"]+)"'
@@ -39,17 +39,19 @@ def test_the_search_page_has_the_hits_of_the_library_in_their_order(
         assert client.get(way.partition("#")[0], headers=PAGE).status_code == 200
         assert "mode=dense" in way
     first, second = index.query(QUERY, 2, mode="dense")
-    opened = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2, "why": second.passage_id}).text
+    why_page = client.get(
+        "/", params={"q": QUERY, "mode": "dense", "k": 2, "why": second.passage_id}
+    ).text
     assert (
-        opened.count('aria-expanded="true"') == 1
-        and f"<td>{second.score:.3f}</td></tr></tfoot>" in opened
+        why_page.count('aria-expanded="true"') == 1
+        and f"<td>{second.score:.3f}</td></tr></tfoot>" in why_page
     )
-    assert f"<td>{first.score:.3f}</td></tr></tfoot>" not in opened
+    assert f"<td>{first.score:.3f}</td></tr></tfoot>" not in why_page
 
 
 def test_a_query_is_steered_by_passages(client: TestClient, index: Index) -> None:
     page = client.get("/", params={"q": QUERY, "more": 5, "less": 3}).text
-    ids = [int(one) for one in re.findall(r'data-passage="(\d+)"', page)]
+    ids = [int(number) for number in re.findall(r'data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in index.query(Question.of(QUERY, like=[5], unlike=[3]))]
     assert "Remove: like passage 5" in page and "Remove: unlike passage 3" in page
 
@@ -60,8 +62,8 @@ def test_a_hit_shows_its_score_as_a_bar_that_sums_to_it(client: TestClient, inde
     hits = index.query(QUERY)
     assert [float(score) for score, _ in bars] == [round(hit.score, 3) for hit in hits]
     for score, parts in bars:
-        added = [float(part.rpartition(" ")[2].replace("\u2212", "-")) for part in parts.split(", ")]
-        assert sum(added) == pytest.approx(float(score), abs=0.0005 * len(added) + 0.0005)
+        addends = [float(part.rpartition(" ")[2].replace("\u2212", "-")) for part in parts.split(", ")]
+        assert sum(addends) == pytest.approx(float(score), abs=0.0005 * len(addends) + 0.0005)
     assert "keyword" not in client.get("/", params={"q": QUERY, "mode": "dense"}).text.split("<title>")[2]
 
 
@@ -71,23 +73,25 @@ def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -
     assert page.count('class="hit"') == 0
 
 
-def test_what_is_wrong_stands_in_the_page_and_the_form_keeps_what_was_typed(client: TestClient) -> None:
+def test_an_error_is_shown_in_the_page_and_the_form_keeps_its_input(client: TestClient) -> None:
     page = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE).text
     assert 'role="alert"' in page and 'name="where" form="ask" value="kind=("' in page and "\n" in page
-    for asked in ({"q": "key", "k": 1000}, {"q": "x" * 3000}, {"q": "key", "index": "none"}):
-        page = client.get("/", params=asked, headers=PAGE).text
+    for params in ({"q": "key", "k": 1000}, {"q": "x" * 3000}, {"q": "key", "index": "none"}):
+        page = client.get("/", params=params, headers=PAGE).text
         assert 'role="alert"' in page and '<input id="q"' in page
 
 
-def test_an_address_of_another_generation_says_so(client: TestClient, index: Index) -> None:
-    said = "The index has changed since this link was made"
-    assert said not in client.get("/", params={"q": "key", "generation": index.generation}).text
-    assert said in client.get("/", params={"q": "key", "generation": index.generation + 1}).text
+def test_a_link_to_another_generation_says_that_the_index_has_changed(
+    client: TestClient, index: Index
+) -> None:
+    sentence = "The index has changed since this link was made"
+    assert sentence not in client.get("/", params={"q": "key", "generation": index.generation}).text
+    assert sentence in client.get("/", params={"q": "key", "generation": index.generation + 1}).text
 
 
-def test_all_that_a_page_links_to_is_light_and_may_be_kept(client: TestClient) -> None:
-    linked = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
-    answers = [client.get(address) for address in linked]
+def test_static_files_are_small_and_may_be_cached(client: TestClient) -> None:
+    addresses = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
+    answers = [client.get(address) for address in addresses]
     assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 90_000
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
@@ -98,20 +102,20 @@ def test_a_page_does_not_wait_for_facets(client: TestClient, index: Index) -> No
     first = client.get("/", params={"q": QUERY}).text
     assert 'class="hit"' in first and 'name="pick"' not in first
     (link,) = links(first, r'<a class="chip later" href="([^"]+)"')
-    waited = client.get(link).text
-    assert 'class="hit"' in waited and 'name="pick"' in waited
-    (csv,) = links(waited, r'name="pick" form="ask" value="(kind=csv)"')
-    narrowed = client.get("/", params={"q": QUERY, "pick": [csv, "kind=text"]}).text
+    facet_page = client.get(link).text
+    assert 'class="hit"' in facet_page and 'name="pick"' in facet_page
+    (csv,) = links(facet_page, r'name="pick" form="ask" value="(kind=csv)"')
+    filter_page = client.get("/", params={"q": QUERY, "pick": [csv, "kind=text"]}).text
     kinds = {hit.kind for hit in index.query(QUERY, where="kind=csv or kind=text")}
-    assert kinds == {"csv", "text"} and narrowed.count('<li class="hit"') == len(
+    assert kinds == {"csv", "text"} and filter_page.count('<li class="hit"') == len(
         index.query(QUERY, where="kind=csv or kind=text")
     )
 
 
-def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(client: TestClient) -> None:
-    sent = {"q": QUERY, "mode": "hybrid", "where": "", "since": "", "k": 10, "weight": 0.75}
-    assert "weight=0.75" not in client.get("/", params=sent).text  # in no link
-    assert "weight=0.4" in client.get("/", params=sent | {"weight": 0.4}).text
+def test_the_default_weight_of_the_form_is_in_no_link(client: TestClient) -> None:
+    params = {"q": QUERY, "mode": "hybrid", "where": "", "since": "", "k": 10, "weight": 0.75}
+    assert "weight=0.75" not in client.get("/", params=params).text  # in no link
+    assert "weight=0.4" in client.get("/", params=params | {"weight": 0.4}).text
 
 
 def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Index) -> None:
@@ -125,10 +129,10 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
     assert "<bdi>keyword &quot;key&quot;</bdi>" not in page
     page = client.get("/explain", params={**address, "test": 1, "layer": 1}).text
     assert "Test: without" in page and 'aria-current="true">1</a>' in page
-    saved = client.get("/explain", params={**address, "file": 1})
-    assert saved.headers["Content-Disposition"].startswith("attachment")
-    assert f"<b>{hit.score:.6f}</b> score" in saved.text and not links(
-        saved.text, r'(?:href|src)="(/[^"]*)"'
+    download = client.get("/explain", params={**address, "file": 1})
+    assert download.headers["Content-Disposition"].startswith("attachment")
+    assert f"<b>{hit.score:.6f}</b> score" in download.text and not links(
+        download.text, r'(?:href|src)="(/[^"]*)"'
     )
 
 
@@ -140,15 +144,15 @@ def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
 
 
 def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, index: Index) -> None:
-    asked = {"q": QUERY, "k": 1, "per_document": 1}
-    everything = client.get("/why-not", params=asked)
+    params = {"q": QUERY, "k": 1, "per_document": 1}
+    everything = client.get("/why-not", params=params)
     assert everything.text.count('<a href="/why-not') == len(searcher_of(index).documents_named(""))
-    found = client.get("/why-not", params={**asked, "name": "TIME"}, headers=FRAGMENT)
-    (way,) = links(found.text, r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>')
-    standing = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)
+    answer = client.get("/why-not", params={**params, "name": "TIME"}, headers=FRAGMENT)
+    (way,) = links(answer.text, r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>')
+    why_not = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)
     page = client.get(way).text
     assert (
-        f"ranks {standing.hit and standing.hit.rank} of {standing.passages} passages; the limit is 1 hit"
+        f"ranks {why_not.hit and why_not.hit.rank} of {why_not.passages} passages; the limit is 1 hit"
         in page
     )
 
@@ -183,13 +187,13 @@ def test_a_document_is_opened_at_its_passage_with_its_hits(
 def test_a_link_to_a_passage_holds_as_long_as_the_passage_does(
     client: TestClient, index: Index, indexed: Path
 ) -> None:
-    hit, asked = index.query(QUERY)[0], {"generation": index.generation}
+    hit, params = index.query(QUERY)[0], {"generation": index.generation}
     (indexed / "new.md").write_text("# New\n\na new sound", encoding="utf-8")
     index.update()
-    page = client.get("/documents/99", params={**asked, "passage": hit.passage_id}, headers=PAGE)
+    page = client.get("/documents/99", params={**params, "passage": hit.passage_id}, headers=PAGE)
     assert page.status_code == 200 and f'id="p{hit.passage_id}"' in page.text
-    for gone in (asked, {**asked, "passage": 999}):
-        page = client.get("/documents/1", params=gone, headers=PAGE)
+    for outdated in (params, {**params, "passage": 999}):
+        page = client.get("/documents/1", params=outdated, headers=PAGE)
         assert page.status_code == 410 and "changed since this link was made" in page.text
 
 
@@ -205,7 +209,7 @@ def test_sentences_are_compared_by_the_model_of_the_index(client: TestClient, in
     )
 
 
-def test_a_look_inside(client: TestClient) -> None:
+def test_tokens_attention_and_vocabulary_have_pages(client: TestClient) -> None:
     tokens = client.get("/inspect", params={"text": [QUERY, "open it"]}).text
     assert "<bdi>turn</bdi>" in tokens and '<li class="second">' in tokens
     attention = client.get("/inspect", params={"text": QUERY, "show": "attention"})
@@ -216,7 +220,7 @@ def test_a_look_inside(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "params", "status", "said"),
+    ("path", "params", "status", "message"),
     [
         ("/explain", {"q": QUERY}, 422, "passage"),
         ("/explain", {"q": "", "passage": 1}, 400, "empty"),
@@ -234,15 +238,15 @@ def test_a_look_inside(client: TestClient) -> None:
         ("/inspect", {"text": "key " * 300}, 200, "tokens"),
     ],
 )
-def test_what_cannot_be_answered_is_said(
-    client: TestClient, path: str, params: dict[str, str | int], status: int, said: str
+def test_a_page_alerts_to_a_request_that_cannot_be_answered(
+    client: TestClient, path: str, params: dict[str, str | int], status: int, message: str
 ) -> None:
     page = client.get(path, params=params, headers=PAGE)
-    assert (page.status_code, said in page.text, 'role="alert"' in page.text) == (status, True, True)
+    assert (page.status_code, message in page.text, 'role="alert"' in page.text) == (status, True, True)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"mode": "lexical"}, 'No passage contains "zzzqqq".'),
         ({"weight": 0}, 'No passage contains "zzzqqq".'),
@@ -251,6 +255,6 @@ def test_what_cannot_be_answered_is_said(
     ],
     ids=str,
 )
-def test_a_page_without_hits_says_why(client: TestClient, options: dict[str, Any], said: str) -> None:
+def test_a_page_without_hits_says_why(client: TestClient, options: dict[str, Any], message: str) -> None:
     page = client.get("/", params={"q": "zzzqqq", **options}, headers={"accept": "text/html"}).text
-    assert f'<p role="status">{said}</p>' in html.unescape(page)
+    assert f'<p role="status">{message}</p>' in html.unescape(page)

@@ -1,4 +1,4 @@
-"""What programs ask of the server: several queries at once, pages of documents, events, OpenAI's embeddings."""
+"""Programs as clients: several queries at once, pages of documents, events, OpenAI's embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from search import Document, Index
 from search.index import searcher_of
 from search.serving import create_app
-from tests.serving.conftest import ADDRESS, started
+from tests.serving.conftest import ADDRESS, server_process
 
 TEXTS = ["turn the key", "open the door"]
 TOKEN = "a-token-of-a-test"
@@ -28,12 +28,12 @@ def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, inde
     expected = index.encoder.encode(TEXTS)
     for form in ({}, {"encoding_format": "float"}):
         answer = program.embeddings.create(model="notes", input=TEXTS, **form)
-        assert np.allclose([each.embedding for each in answer.data], expected, rtol=0, atol=1e-6)
+        assert np.allclose([item.embedding for item in answer.data], expected, rtol=0, atol=1e-6)
     assert answer.usage.total_tokens == sum(
-        len(each.ids) for each in index.encoder.tokenizer.encode_batch(TEXTS)
+        len(item.ids) for item in index.encoder.tokenizer.encode_batch(TEXTS)
     )
-    one = program.embeddings.create(model=index.fingerprint.model, input=TEXTS[1])
-    assert np.allclose(one.data[0].embedding, expected[1], rtol=0, atol=1e-6)
+    single = program.embeddings.create(model=index.fingerprint.model, input=TEXTS[1])
+    assert np.allclose(single.data[0].embedding, expected[1], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,15 @@ def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, inde
         ({"model": "notes"}, 422, "input"),
     ],
 )
-def test_wrong_requests_for_embeddings(client: TestClient, body: dict, status: int, detail: str) -> None:
+def test_bad_requests_for_embeddings_get_a_problem(
+    client: TestClient, body: dict, status: int, detail: str
+) -> None:
     answer = client.post("/v1/embeddings", json=body, headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     assert detail in answer.json()["detail"]
 
 
-def test_many_queries_have_the_hits_of_each(client: TestClient, index: Index) -> None:
+def test_several_queries_get_the_hits_of_each_alone(client: TestClient, index: Index) -> None:
     body = {"queries": TEXTS, "k": 2, "where": "kind = markdown"}
     answer = client.post("/api/v1/search", json=body).json()
     assert answer["generation"] == index.generation
@@ -60,17 +62,17 @@ def test_many_queries_have_the_hits_of_each(client: TestClient, index: Index) ->
             "/api/v1/search", params={"q": text, "k": 2, "where": "kind = markdown"}
         ).json()
         assert (result["query"], result["hits"]) == (text, alone["hits"])
-    refused = client.post("/api/v1/search", json={"queries": TEXTS, "k": 6, "explain": True})
-    assert "times the number of queries" in refused.json()["detail"]
+    problem = client.post("/api/v1/search", json={"queries": TEXTS, "k": 6, "explain": True})
+    assert "times the number of queries" in problem.json()["detail"]
 
 
 def test_several_indexes_are_ranked_as_one(tmp_path: Path, tiny_model: Path) -> None:
-    opened = []
+    indexes = []
     for name, text in (("a", "Turn the key."), ("b", "Open the door with the key.")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "note.txt").write_text(text, encoding="utf-8")
-        opened.append(Index.build(tmp_path / name, index=name, model=str(tiny_model)))
-    with TestClient(create_app(*opened), base_url=ADDRESS) as client:
+        indexes.append(Index.build(tmp_path / name, index=name, model=str(tiny_model)))
+    with TestClient(create_app(*indexes), base_url=ADDRESS) as client:
         body = {"queries": ["key"], "indexes": ["a", "b"]}
         (result,) = client.post("/api/v1/search", json=body).json()["results"]
     scores = [hit["score"] for hit in result["hits"]]
@@ -87,8 +89,8 @@ def test_a_writable_server_stores_and_deletes(tiny_model: Path, indexed: Path) -
         url = "/api/v1/documents"
         assert client.post(url, json=documents).status_code == 401
         client.headers["authorization"] = f"Bearer {TOKEN}"
-        stored = client.post(url, json=documents).json()
-        assert (stored["added"], stored["encoded"]) == (2, 2)
+        report = client.post(url, json=documents).json()
+        assert (report["added"], report["encoded"]) == (2, 2)
         (hit,) = client.get("/api/v1/search", params={"q": "key", "where": "team=x"}).json()["hits"]
         assert hit["document"] == "b #2"
         long = "the key of the door " * 100_000  # more than other requests may have
@@ -112,22 +114,22 @@ def test_documents_come_in_pages(client: TestClient, index: Index) -> None:
     names, page = [], {"k": 2}
     while True:
         answer = client.get("/api/v1/documents", params=page).json()
-        names += [each["name"] for each in answer["documents"]]
+        names += [document["name"] for document in answer["documents"]]
         if answer["next"] is None:
             break
         page["next"] = answer["next"]
-    assert names == [each.name for each in searcher_of(index).documents_named("", 1_000)]
+    assert names == [document.name for document in searcher_of(index).documents_named("", 1_000)]
     assert len(names) > 2
-    found = client.get("/api/v1/documents", params={"q": "KEYS"}).json()["documents"]
-    assert [each["name"] for each in found] == [
-        each.name for each in searcher_of(index).documents_named("keys")
+    matches = client.get("/api/v1/documents", params={"q": "KEYS"}).json()["documents"]
+    assert [document["name"] for document in matches] == [
+        document.name for document in searcher_of(index).documents_named("keys")
     ]
 
 
 def test_the_state_and_a_change_are_events_and_the_server_still_stops(indexed: Path) -> None:
     before = Index.open(indexed).generation
     with (
-        started("--index", indexed) as (address, server),
+        server_process("--index", indexed) as (address, server),
         urllib.request.urlopen(f"{address}api/v1/events", timeout=30) as stream,
     ):
         assert stream.headers["content-type"].startswith("text/event-stream")

@@ -16,7 +16,7 @@ from search.lab.records.inspections import (
 from search.lab.render import pages
 from search.render import page
 from search.render.page import comparison
-from tests.render.test_page import EVIL, assert_inert, seen
+from tests.render.test_page import EVIL, assert_inert, visible_text
 
 TOKENS = (
     InputToken("[CLS]", 101, 0, 0, None, 0, 1, True, None, False),
@@ -55,7 +55,7 @@ def test_no_text_of_a_page_becomes_markup(view: page.Page) -> None:
 
 
 def test_an_inspection_shows_tokens_and_the_cosines_of_layers() -> None:
-    text = seen(pages.inspection(INSPECTION))
+    text = visible_text(pages.inspection(INSPECTION))
     assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in text
     source = page.fragment(pages.inspection(INSPECTION))
     assert (
