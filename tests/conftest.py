@@ -54,7 +54,7 @@ _HEAVY_TOO = re.compile(
     r"test_(explanation|hostile_text|household|links|pages|rank|stop|surroundings|transcripts|why)\."
 )
 _LIGHT = ("test_house.", "test_public", "test_surfaces")
-_MODELS = ("/lab/", "/encoding/", "/integrations/")
+_MODELS = ("/encoding/", "/integrations/")
 _TOGETHER = ("/contract/", "/end_to_end/")
 _SLOW = ("/faults/", "/contract/", "/end_to_end/", "/store/", "/cli/", "/serving/")
 _PATIENCE = 120.0  # seconds

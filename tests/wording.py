@@ -1,6 +1,6 @@
-"""How plain are the names and docstrings?
+"""Plainness of names and docstrings.
 
-    python tests/wording.py [FOLDER]            what to improve
+    python tests/wording.py [FOLDER]             what to improve
     python tests/wording.py --messages [FOLDER]  every sentence for a user, with its place
     python tests/wording.py --draw N [--seed S]  N messages and N docstrings at random, to be read by somebody else
 
