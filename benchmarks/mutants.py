@@ -1,6 +1,6 @@
 """Do the tests notice a fault? Small changes of the code, one at a time, each judged by the tests that should fail.
 
-    python benchmarks/mutants.py [--count 100] [--seed 1] [--rooms ranking explaining store] [--out FILE]
+    python benchmarks/mutants.py [--count 100] [--seed 1] [--rooms ranking explaining store] [--tests PATH] [--out FILE]
 
 A mutant replaces a comparison, an operator, a boolean or a number in one function of a room. It is written into a copy
 of the repository, and the tests of the room run on it, then those of the contract; the first failure ends the run. A
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,14 +91,14 @@ def is_text(node: ast.BinOp) -> bool:
     return any(isinstance(side, kinds) or isinstance(getattr(side, "value", None), str) for side in sides)
 
 
-def is_noticed(mutant: Mutant, copy: Path, room: str) -> bool:
-    """Return True if a test fails on a mutant."""
+def is_noticed(mutant: Mutant, copy: Path, folders: Sequence[str]) -> bool:
+    """Return True if a test of some folders fails on a mutant."""
     place = copy / mutant.path.relative_to(ROOT)
     place.write_text(mutant.source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     left_out = [f"--ignore-glob=*{name}*" for name in LEFT_OUT]
     try:
-        for tests in (f"tests/{room}", "tests/contract"):
+        for tests in folders:
             done = subprocess.run(
                 [*command, *left_out, tests], cwd=copy, capture_output=True, timeout=SECONDS, check=False
             )
@@ -116,6 +116,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rooms", nargs="+", default=["ranking", "explaining", "store"])
+    parser.add_argument("--tests", help="the tests to run, instead of those of the room and of the contract")
     parser.add_argument("--out", type=Path, help="write a JSON line for each mutant")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
@@ -134,7 +135,8 @@ def main() -> None:
         shutil.copytree(ROOT, copy, ignore=parts)
         for number, (room, mutant) in enumerate(chosen, 1):
             began = time.perf_counter()
-            caught = is_noticed(mutant, copy, room)
+            folders = [arguments.tests] if arguments.tests else [f"tests/{room}", "tests/contract"]
+            caught = is_noticed(mutant, copy, folders)
             noticed += caught
             word, seconds = "noticed" if caught else "ALIVE", time.perf_counter() - began
             change = f"{mutant.place}  {mutant.before}  ->  {mutant.after}"

@@ -27,15 +27,41 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d*)?(?:e[+-]?\d+)?")
 _SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")  # how NumPy 2 shows a scalar
 
 
-def execute(path: Path) -> Any:
-    """The notebook, run from its folder."""
-    import nbformat
-    from nbconvert.preprocessors import ExecutePreprocessor
+class Kernel:
+    """A kernel that runs one notebook after the other, each without the names of those before.
 
-    notebook = nbformat.read(path, 4)
-    run = ExecutePreprocessor(timeout=300, kernel_name="python3")
-    run.preprocess(notebook, {"metadata": {"path": str(path.parent)}})
-    return notebook
+    So that PyTorch and others are imported once.
+    """
+
+    def __init__(self) -> None:
+        self._manager: Any = None
+        self._client: Any = None
+
+    def execute(self, path: Path) -> Any:
+        """Return a notebook with its outputs, run from its folder."""
+        import nbformat
+        from nbclient import NotebookClient
+
+        notebook = nbformat.read(path, 4)
+        cells = notebook.cells
+        notebook.cells = [nbformat.v4.new_code_cell("%reset -f"), *cells]
+        where = {"metadata": {"path": str(path.parent)}}
+        run = NotebookClient(notebook, self._manager, timeout=300, kernel_name="python3", resources=where)
+        if self._manager is None:
+            self._manager, run.owns_km = run.create_kernel_manager(), False
+            run.km = self._manager
+        run.kc = self._client
+        run.execute()
+        self._client, notebook.cells = run.kc, cells
+        return notebook
+
+    def close(self) -> None:
+        """Stop the kernel."""
+        from nbclient.util import run_sync
+
+        if self._client is not None:
+            self._client.stop_channels()
+            run_sync(self._manager.shutdown_kernel)(now=True)
 
 
 def output_text(cell: Any) -> str:
@@ -109,13 +135,15 @@ def main() -> int:
     wrong = 0
     import nbformat
 
+    kernel = Kernel()
     for path in arguments.notebooks:
-        fresh = execute(path)
+        fresh = kernel.execute(path)
         findings = differences(nbformat.read(path, 4), fresh)
         wrong += bool(findings)
         print(path.name, "differs" if findings else "as printed", *findings, sep="\n  ", flush=True)
         if arguments.write:
             write(path, fresh)
+    kernel.close()
     return int(bool(wrong) and not arguments.write)
 
 

@@ -111,8 +111,8 @@ HEADS: dict[str, MakeArguments] = {
 }
 # Benchmarks that repeat what others, or the tests of their part, go through; they take longest.
 REPEATING = {
-    "cold_start", "encoder", "faults", "interactive", "labels", "mteb_models", "page", "peers", "precision", "serve",
-    "server", "training", "verdict", "warm_query", "workers",
+    "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
+    "precision", "serve", "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, MakeArguments] = {
@@ -123,7 +123,7 @@ SMALL: dict[str, MakeArguments] = {
     "gradients": lambda p: [HANDBOOK.parent / "sentences", write_question(p / "q.json"), "--queries", "1"],
     "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
-    "hostile": lambda p: [],
+    "mutants": lambda p: ["--count", "1", "--tests", "tests/ranking/test_since.py"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
     "quality": lambda p: [beir(p / "a"), "--offline"],

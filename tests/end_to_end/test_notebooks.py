@@ -2,20 +2,30 @@
 
 import copy
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.notebooks import NOTEBOOKS, VARIES, differences, execute, output_text, pictures, write
+from tests.notebooks import NOTEBOOKS, VARIES, Kernel, differences, output_text, pictures, write
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbconvert.preprocessors")
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_agrees_with_the_library(path: Path, handbook_home: Path) -> None:
-    committed, run = nbformat.read(path, 4), execute(path)
+def test_a_notebook_runs_and_agrees_with_the_library(
+    path: Path, handbook_home: Path, kernel: Kernel
+) -> None:
+    committed, run = nbformat.read(path, 4), kernel.execute(path)
     assert differences(committed, run) == [], (
         f"if that is meant: python tests/notebooks.py --write {path}"
     )
