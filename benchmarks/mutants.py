@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -97,10 +98,16 @@ def is_noticed(mutant: Mutant, copy: Path, folders: Sequence[str]) -> bool:
     place.write_text(mutant.source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     left_out = [f"--ignore-glob=*{name}*" for name in LEFT_OUT]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     try:
         for tests in folders:
             done = subprocess.run(
-                [*command, *left_out, tests], cwd=copy, capture_output=True, timeout=SECONDS, check=False
+                [*command, *left_out, tests],
+                cwd=copy,
+                env=environment,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
             )
             if done.returncode not in (0, 5):
                 return True
@@ -116,7 +123,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rooms", nargs="+", default=["ranking", "explaining", "store"])
-    parser.add_argument("--tests", help="the tests to run, instead of those of the room and of the contract")
+    parser.add_argument(
+        "--tests", help="the tests to run, instead of those of the room and of the contract"
+    )
     parser.add_argument("--out", type=Path, help="write a JSON line for each mutant")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)

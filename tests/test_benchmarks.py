@@ -111,7 +111,7 @@ HEADS: dict[str, MakeArguments] = {
 }
 # Benchmarks that repeat what others, or the tests of their part, go through; they take longest.
 REPEATING = {
-    "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
+    "cold_start", "encoder", "faults", "gradients", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
     "precision", "serve", "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
@@ -120,7 +120,6 @@ SMALL: dict[str, MakeArguments] = {
     "agent": agent_arguments,
     "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
-    "gradients": lambda p: [HANDBOOK.parent / "sentences", write_question(p / "q.json"), "--queries", "1"],
     "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "mutants": lambda p: ["--count", "1", "--tests", "tests/ranking/test_since.py"],
