@@ -8,7 +8,9 @@ Where to start: index.py, the public `Index`, a table of contents; searcher.py i
 
 Each folder is one stage, and imports only those before it:
 
+    errors.py    tree of errors; files.py: atomic writing; extensions.py: tables of optional parts
     records/     records that stages exchange; options, each declared once
+    statistics.py  means, intervals and tests of evaluations
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings
     store/       embeddings and metadata on disk, and queries on them: SQLite, segments

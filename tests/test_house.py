@@ -184,6 +184,16 @@ def test_adaptors_import_only_the_library() -> None:
 PUBLIC = ("bert", "errors", "index", "serving", "integrations", "cli.app")
 
 
+def test_the_map_of_a_folder_names_each_of_its_modules() -> None:
+    missing = [
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        if not path.stem.startswith("__")
+        if not re.search(rf"\b{path.stem}\b", (path.parent / "__init__.py").read_text(encoding="utf-8"))
+    ]
+    assert missing == []
+
+
 def test_most_tests_use_public_names() -> None:
     modules = [
         path

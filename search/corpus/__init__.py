@@ -10,12 +10,15 @@
     markdown.py  rst.py  html.py      one document per file; Jupyter notebooks as well
     table.py      one document per record: CSV, TSV, JSON Lines
     mail.py       one document per message, and per attachment
-    pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB
+    pdf.py  office.py  opendocument.py  PDF; Word, PowerPoint, Excel and EPUB; OpenDocument
+    lightweight_markup.py  man.py     Org, AsciiDoc and LaTeX; manual pages
+    calendars.py  subtitles.py        calendars and contacts; subtitles
     parsing.py    the documents of a file's content, whatever its kind, and how much text they may have
     reader.py     loads a file, and parses all but short texts in a child process with limits of time and memory
     dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece
     markup.py     spans of markup, which are not encoded
+    leads.py      lines before a cut that introduce what follows, such as "for example:"
     blocks.py     keeps headings with their text, cuts long text in linear time, joins short sections
     cut.py        passages that fit the model; counts tokens word by word where the tokenizer allows it
     boilerplate.py    detects text that many files share, which is cut separately

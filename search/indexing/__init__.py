@@ -1,5 +1,6 @@
 """Build and update the index of a folder.
 
+build.py            builds, updates, previews and creates an index, from the arguments that users give
 update.py           updates an index, from the lock to the report
 build_settings.py   encoder, source, passage settings and server of an index: chosen, stored or default
 run.py              one run, with the lock held

@@ -9,4 +9,5 @@ words.py      occurrences of the query's words; candidates for hits without some
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
+document_map.py  documents as points in two dimensions
 """

@@ -7,9 +7,9 @@ hits.py          Hit, Verdict, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities
-predictions.py   predictions of models: MaskPredictions, NextSentence, Labelling, Tagging, Answers
-inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context
-evaluations.py   Evaluation, Comparison, ClassReport, TrainingReport
+evaluations.py   Evaluation, Comparison, Estimate
+document_map.py  DocumentMap: documents as points
+memory_document.py  Document of an index of documents from memory
 reports.py       Progress, Changes, Report, Status, CheckReport
 options.py       options that several functions share; option_tools.py: their validation; Ranking
 notebook_mixin.py  display of a record in a notebook

@@ -1,1 +1,7 @@
-"""The commands `seewhy lab ...`."""
+"""The commands `seewhy lab ...`.
+
+inspect.py  inspect, vocabulary
+predict.py  fill, next, ask
+label.py    tag, label
+train.py    train
+"""

@@ -3,6 +3,7 @@
 run.py        the public functions: split the data, measure, train, measure again, save
 tasks.py      training tasks by kind of file: pairs, graded sentences, labels, entities, answers
 evaluators.py metrics on held-out rows, by task
+hub.py        datasets of the Hugging Face hub
 trainers.py   the trainers of sentence-transformers and transformers
 
 Needs the extra `training`.
