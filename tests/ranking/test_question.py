@@ -7,6 +7,7 @@ import pytest
 
 from search import Index, InputError, Question
 from search.index import searcher_of
+from search.ranking.question import without_operators
 from search.store.document_text import surroundings
 from tests.conftest import LONG
 
@@ -121,3 +122,17 @@ def test_records_of_a_table_have_surroundings(index: Index) -> None:
     context = surroundings(hit, 1)
     assert context.lines_before == ((2, "first,the first side of the door"),)
     assert context.note == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "restricts"),
+    [
+        ("open the door", "open the door", False),
+        ("lang=de open the door", "open the door", True),
+        ("door -path:mail/**", "door", True),
+        ('the "red door" -window', "the red door", True),
+        (" ", "", False),
+    ],
+)
+def test_operators_are_no_words_of_a_query(query: str, words: str, restricts: bool) -> None:
+    assert without_operators(query) == (words, restricts)
