@@ -12,6 +12,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/household
+# An old pip would run setup.py of a package without pyproject.toml, which fails with a new setuptools.
+export PIP_USE_PEP517 := 1
 
 .PHONY: install demo test notebooks lab conformance scripts site wheel lint size clean
 
