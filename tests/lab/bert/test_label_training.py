@@ -130,7 +130,7 @@ def test_examples_that_cannot_be_learned_from_are_refused(
     with pytest.raises(InputError, match="unknown pooling 'median'"):
         train(pairs, pooling="median")
     for wrong in ({"folds": 1}, {"seed": -1}):
-        with pytest.raises(InputError, match="the minimum is 2 for folds"):
+        with pytest.raises(InputError, match="folds must be at least 2, seed at least 0"):
             train(pairs, **wrong)
 
 
