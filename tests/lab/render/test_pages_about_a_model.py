@@ -1,6 +1,8 @@
 """Pages that look into a model, as text."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,3 +64,15 @@ def test_an_inspection_shows_tokens_and_the_cosines_of_layers() -> None:
         '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
     )  # 24/25; a right angle
     assert '<li class="unknown second"><bdi>[UNK]</bdi>' in source
+
+
+def test_tables_have_no_class_that_the_search_page_lays_out() -> None:
+    """A rule for the words in the search field once took the vocabulary's table apart."""
+    folder = Path(pages.__file__).parent / "templates"
+    tables = {
+        name
+        for path in folder.glob("*.html")
+        for name in re.findall(r'<table class="(\w+)"', path.read_text(encoding="utf-8"))
+    }
+    rules = page.assets()["seewhy.css"][0].decode()
+    assert tables and not [name for name in tables if re.search(rf"\.{name}\b", rules)]
