@@ -203,6 +203,7 @@ def test_a_cross_encoder_scores_the_hits(index: search.Index, cross_encoder: Pat
     from sentence_transformers import CrossEncoder
 
     hits = index.query(QUERY, rerank=str(cross_encoder))
+    assert {hit.passage_id for hit in hits} == {hit.passage_id for hit in index.query(QUERY)}
     model = CrossEncoder(str(cross_encoder), local_files_only=True)
     pairs = [(QUERY, text_of(hit)) for hit in hits]
     expected = 1 / (1 + np.exp(-model.predict(pairs, activation_fn=__import__("torch").nn.Identity())))
