@@ -24,6 +24,14 @@ def test_similarities_are_those_worked_out_by_hand() -> None:
     np.testing.assert_allclose(similarity_matrix(QUERY, PASSAGE), expected, atol=1e-7)
 
 
+def test_no_cosine_is_above_one_and_a_vector_is_entirely_similar_to_itself() -> None:
+    rows = np.random.default_rng(4).normal(size=(400, 384)).astype(np.float32)
+    for vectors in (rows, -3 * rows):
+        cosines = similarity_matrix(rows, vectors)
+        assert np.abs(cosines).max() <= 1
+        assert (np.abs(np.diag(cosines)) == 1).all()
+
+
 def test_contributions_are_those_worked_out_by_hand() -> None:
     # means (1/2, 1) and (2/3, 5/3); lengths sqrt(5)/2 and sqrt(29)/3; n m = 6, so each dot product
     # is divided by 6 * sqrt(145) / 6 = sqrt(145)
