@@ -44,7 +44,16 @@ Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code,
 _NUMBERS = itertools.count(1)
 
 # How variables begin that pytest, polars, scikit-learn, PyTorch, sentence-transformers and Ray set.
-_SET_BY_OTHERS = ("PYTEST_", "_RJEM_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
+_SET_BY_OTHERS = (
+    "PYTEST_",
+    "_RJEM_",
+    "KMP_",
+    "TORCH",
+    "TOKENIZERS_",
+    "RAY_",
+    "GRPC_",
+    "PYTHONBREAKPOINT",
+)
 
 # Files that need PyTorch or scikit-learn: by their text, and by name. They take ten seconds to load.
 _HEAVY = re.compile(

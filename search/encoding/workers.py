@@ -44,11 +44,12 @@ _RAY_SECONDS = 60.0  # for the cluster to find room for a worker
 _RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, if Ray is started here
 
 # Ray reads these on import: no usage reports, and a cluster that is started here accepts no other machines. Ray would
-# write the logs of lost nodes to standard output; the last one skips all lines of them.
+# write the logs of lost nodes to standard output, and gRPC its own to standard error; the last two silence them.
 RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
+    "GRPC_VERBOSITY": "NONE",
 }
 # Maximum difference between components of unit vectors.
 _COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}

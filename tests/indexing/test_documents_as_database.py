@@ -14,6 +14,7 @@ import pytest
 
 from search import Document, Index, IndexDamaged, IndexOutdated, InputError, StorageFull
 from search.records.memory_document import DamagedDocument
+from search.store import contents
 from tests.conftest import WORDS, Run
 from tests.store import damage
 
@@ -322,3 +323,25 @@ def test_a_full_disk_has_an_error_of_its_own(
     assert export_all("mem") == (DOCUMENTS, [])
     assert index.check().ok
     assert index.upsert(more).added == 100
+
+
+class DamagedUpTo:
+    """A connection to a table whose rows up to a key cannot be read."""
+
+    def __init__(self, last_damaged: int) -> None:
+        self.last_damaged = last_damaged
+
+    def execute(self, _: str, values: tuple[int]) -> DamagedUpTo:
+        if values[0] <= self.last_damaged:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return self
+
+    def fetchone(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("last_damaged", range(1, 16))
+def test_the_first_row_after_damage_is_found_exactly(last_damaged: int) -> None:
+    """One row too late would lose a document that can be read."""
+    connection: Any = DamagedUpTo(last_damaged)
+    assert contents._first_readable(connection, "", failed=1, good=16) == last_damaged + 1
