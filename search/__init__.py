@@ -1,7 +1,7 @@
 """Semantic search with explained scores.
 
 Where a query goes: searcher.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/sqlite.py.
-Where a file goes: indexing/build.py -> indexing/update.py -> corpus/reader.py -> corpus/cut.py -> store/writer.py.
+Where a file goes: indexing/update.py -> run.py -> plan.py, corpus/reader.py -> cut.py, store/writer.py -> tables.py.
 Where a score is explained: explaining/explainer.py -> explaining/explanation.py -> records/explanations.py.
 What users see is drawn in render/; what they type is declared in records/options.py.
 Where to start: index.py, the public `Index`, a table of contents; searcher.py is what answers.

@@ -235,7 +235,7 @@ class Indexes:
 def _query_index(
     index: Index, text: Query, k: int, options: QueryOptions, missing_words: list[WordMissing]
 ) -> Hits:
-    """Query an index; words of `without` that are not keywords in it are dropped and added to `missing_words`."""
+    """Query an index. It ignores words of `without` that it does not contain, and adds them to `missing_words`."""
     try:
         return index.query(text, k, **options)
     except WordMissing as missing:

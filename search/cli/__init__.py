@@ -6,7 +6,7 @@
     hits_output.py  printing hits
     editor.py       opening a hit in the editor
 
-    query.py        query, similar, duplicates             search.py      search; interactive.py: its screens
+    query.py        query, similar, duplicates             search_as_you_type.py  search; interactive.py: its screens
     explain.py      explain, contrast, why-not, similarity map.py         map
     index.py        index, upsert, export, status, list, check, move, remove
     serve.py        serve, mcp                             config.py      config

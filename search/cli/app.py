@@ -36,7 +36,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("index:index", "Index folders of text, or update their index."),
         "query": ("query:query", "Find the passages that best answer TEXT."),
-        "search": ("search:search", "Search as you type, and read each hit in its document."),
+        "search": ("search_as_you_type:search", "Search as you type, and read each hit in its document."),
         "similar": ("query:similar", "List the passages most similar to a passage or document."),
         "map": (
             "map:document_map",

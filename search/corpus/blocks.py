@@ -131,7 +131,7 @@ def _apart(document: Document, block: Chunk) -> Iterator[tuple[int, int, int]]:
 
 
 def _common(text: str, block: Chunk, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield the boilerplate spans of a block as (start, end, -1)."""
+    """Yield the boilerplate spans of a block as (start, end, -1), where -1 marks boilerplate."""
     runs: list[tuple[int, int]] = []
     for start, end, key in sorted(repeatable(text, block.body, block.end)) if boilerplate else ():
         if key in boilerplate:

@@ -111,7 +111,7 @@ def middle_layer(n_layers: int) -> int:
 
 
 def similarity_layer(layer: Layer | None, n_layers: int) -> Layer:
-    """Return the number of a layer, or the normalised name of a combination; the embedding layer is 0.
+    """Return the layer of a similarity matrix: its number (0 is the embedding layer), or "mean:4" and the like.
 
     Args:
         layer: a number (negative ones count from the last), "middle", "last", or a combination of the last N layers:

@@ -153,7 +153,7 @@ class TextStore:
         return self.index.get(self.ids() if ids is None else ids)
 
     def delete(self, ids: Iterable[str] | None) -> None:
-        """Delete texts by their IDs; None deletes all."""
+        """Delete texts by their IDs; without IDs, delete all texts."""
         self.index.delete(self.ids() if ids is None else list(ids))
 
     def search(

@@ -169,7 +169,7 @@ class SeewhyVectorStore(VectorStore):
         return all_ids
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
-        """Delete texts by their IDs; None deletes all."""
+        """Delete texts by their IDs; without IDs, delete all texts."""
         self.store.delete(ids)
         return True
 

@@ -26,7 +26,7 @@ from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_ki
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.grid import Grid
 from search.render.terminal import Canvas, as_text, grid
-from search.render.why import addend_count, draw_head, how_made, signed
+from search.render.why import addend_count_text, draw_head, how_made, signed
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix, Vector
@@ -268,7 +268,7 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.line(
         "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
-        f" = {drawn.total:.6f} (all {addend_count(why)}) ",
+        f" = {drawn.total:.6f} (all {addend_count_text(why)}) ",
         "" if whole else f"+ {why.addends - drawn.total:.6f} (keywords and others) ",
         f"{signed(why.residual)} (residual)",
     )

@@ -18,7 +18,7 @@ from search.render.format import fixed, layer_of, named, one_line, snippet, wher
 from search.render.grid import Grid, Scale
 from search.render.heatmap import By, Units, contribution_grids, cosine_grid, left_out, part, units
 from search.render.page.document import isolated, text
-from search.render.why import addend_count, how_made, sentence, signed
+from search.render.why import addend_count_text, how_made, sentence, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def _(why: Explanation) -> str:
         added = "".join(matrix(grid) for grid in contribution_grids(visible))
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
-    pairs = f"= {drawn.total:.6f} ({addend_count(why)})"
+    pairs = f"= {drawn.total:.6f} ({addend_count_text(why)})"
     total = f"{pairs}{others} {signed(why.residual)} (residual)"
     parts = (
         f"<p><b>{isolated(why.query)}</b></p>",

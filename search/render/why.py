@@ -241,7 +241,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
-        parts.append(f"{factor}{why.sums[0].sum():.6f} ({addend_count(why)})")
+        parts.append(f"{factor}{why.sums[0].sum():.6f} ({addend_count_text(why)})")
     if why.terms or not why.weight:
         name = "other addend" if any(term.kind != "term" for term in why.terms) else "keyword"
         added = sum(term.contribution for term in why.terms)
@@ -257,7 +257,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     canvas.gap()
 
 
-def addend_count(why: Explanation) -> str:
+def addend_count_text(why: Explanation) -> str:
     """Return the number of addends of the cosine: "1,120 token pairs"."""
     if why.contributions is None:
         return counted(len(why.query_tokens), "query token")

@@ -35,7 +35,7 @@ class IndexBusy(SearchError):
 def in_one_generation(
     index: Index | Indexes, expected: int | None, work: Callable[[], Answered]
 ) -> tuple[int, Answered]:
-    """Return the generation of an index and the result of `work` in it; repeat `work` if the index changes meanwhile.
+    """Return the generation of the index that `work` saw, and its result; repeat it if the index changes meanwhile.
 
     Raises:
         GenerationGone: the index is not at the expected generation.

@@ -126,7 +126,7 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
     try:
         result = _result(index, params)
     except InputError as error:
-        result = search.SearchResult(index.generation, problem=str(error))
+        result = search.SearchView(index.generation, problem=str(error))
     return search.search(params.named(), result)
 
 
@@ -162,7 +162,7 @@ def _why_none(index: Index, params: PageParams) -> str:
     )
 
 
-def _result(index: Index, params: PageParams) -> search.SearchResult:
+def _result(index: Index, params: PageParams) -> search.SearchView:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
     can_explain = index.encoder.has_addends and not params.words
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
@@ -171,7 +171,7 @@ def _result(index: Index, params: PageParams) -> search.SearchResult:
     views = viewed(hits, [] if can_explain else searcher_of(index).highlights(params.q, hits))
     none = "" if hits else _why_none(index, params)
     if params.words:
-        return search.SearchResult(index.generation, views, no_hits=none, keywords_only=True)
+        return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
     facets = None
@@ -183,7 +183,7 @@ def _result(index: Index, params: PageParams) -> search.SearchResult:
         if hit.passage_id == params.why:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
-    return search.SearchResult(
+    return search.SearchView(
         index.generation, views, words, without, facets, notes, no_hits=none, why=opened
     )
 

@@ -121,7 +121,7 @@ def as_response(request: Request, problem: Problem) -> Response:
         query = PageRequest(
             request.query_params.get("index", ""), request.query_params.get("q", "")[:LONGEST_QUERY]
         )
-        page = drawn.search(query, drawn.SearchResult(problem=problem.detail))
+        page = drawn.search(query, drawn.SearchView(problem=problem.detail))
         return as_page(request, page, query.index, status=problem.status_code, headers=headers)
     if not is_for_programs(request):
         body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))

@@ -30,7 +30,7 @@ from search.render.page import why as draw
 from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
 from search.render.page.reading import reading
-from search.render.page.search import SearchResult, picked, search
+from search.render.page.search import SearchView, picked, search
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 
@@ -173,7 +173,7 @@ def evil_pages() -> list[page.Page]:
         comparison.form(comparison.COMPARE, [EVIL, EVIL], EVIL, EVIL),
         *(reading(state, replace(document, kind=kind), 1, (), source=kind == "code") for kind in KINDS),
         reading(state, document, 1, viewed([replace(EVIL_HIT, passage_id=1)], [[Highlight(2, 9, 1.0)]])),
-        search(state, SearchResult(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))),
+        search(state, SearchView(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))),
     ]
 
 
@@ -342,7 +342,7 @@ def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
     assert full >= why.score
     segments = view.segments(full)
     assert segments[-1].x + segments[-1].width == pytest.approx(100 * why.score / full)
-    page = search(PageRequest("notes", "keys"), SearchResult(1, views)).body
+    page = search(PageRequest("notes", "keys"), SearchView(1, views)).body
     assert f'aria-label="Score {why.score:.3f} = Keys 0.750, rest' in page
     assert re.search(r'<mark class="s3" data-w="keys">', view.passage)
     down = replace(why, terms=(Term("Keys", -2.0, 0, 4, ()),), score=why.score - 2.25)
@@ -361,9 +361,7 @@ def test_the_form_keeps_all_options_of_the_query() -> None:
     options = {"mode": "lexical", "where": "kind=pdf", "since": "7d", "k": 5}
     options |= {"without": ("b",), "pick": ("lang=de",), "more": (4,)}
     request = PageRequest("b", 'a "b"', generation=4, **options)
-    page = search(
-        request, SearchResult(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')
-    ).body
+    page = search(request, SearchView(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')).body
     for part in (
         'value="a &quot;b&quot;"', 'name="index" value="b"', '<option value="lexical" selected>',
         'form="ask" value="kind=pdf"', 'form="ask" value="7d"', 'max="100" value="5"',

@@ -28,7 +28,7 @@ MOST_FIELDS, MOST_VALUES = 5, 8
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchView:
     """Hits of a query, and facts about the index and the query.
 
     Attributes:
@@ -56,7 +56,7 @@ class SearchResult:
     why: Mapping[int, Markup] = field(default_factory=dict)
 
 
-def search(request: PageRequest, result: SearchResult) -> Page:
+def search(request: PageRequest, result: SearchView) -> Page:
     """Return the page of hits."""
     body = drawn(
         "hits.html",
@@ -75,7 +75,7 @@ def search(request: PageRequest, result: SearchResult) -> Page:
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 
 
-def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, str]]:
+def query_pieces(request: PageRequest, result: SearchView) -> list[tuple[str, str]]:
     """Return the query in pieces, each with the keyword that it is, or "" for text between keywords."""
     content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
     by_name = {word.casefold(): word for word in content}
