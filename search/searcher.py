@@ -358,9 +358,8 @@ class Searcher:
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """Return passages with the parts of their scores.
 
-        From these parts, a web page can compute other rankings without a server: by another weight, or
-            with some
-        words ignored. See `search.ranking.words`.
+        From these parts, a web page can compute other rankings without a server: by another weight, or with some words
+        ignored. See `search.ranking.words`.
 
         Args:
             text: as for `query`.
