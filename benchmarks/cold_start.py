@@ -30,7 +30,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 QUESTION = "how are names resolved in nested scopes"
 SCRIPT = """

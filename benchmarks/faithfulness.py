@@ -46,7 +46,7 @@ import search
 from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
-from search.explaining.deletion import without_words
+from search.explaining.deletion_test import without_words
 from search.explaining.explanation import explain_pair, middle_layer, similarity_matrix
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation

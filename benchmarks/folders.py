@@ -30,7 +30,7 @@ from machine import headline
 from search import Encoder, Index
 from search.corpus import Skipped, documents, load, walk
 from search.evaluating.metrics import settings_of
-from search.indexing.plan import cutter_for
+from search.indexing.read import cutter_for
 from search.indexing.update import update
 from search.records.evaluations import Setting
 from search.records.hits import Hit

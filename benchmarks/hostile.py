@@ -29,7 +29,7 @@ from machine import headline
 
 from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.errors import ReadError
-from search.indexing.plan import PASSAGES_IN_A_BATCH
+from search.indexing.read import PASSAGES_IN_A_BATCH
 from search.records.documents import Document
 from search.store.database import connect_to_read
 from search.store.file_states import skipped_when_read, stored_files

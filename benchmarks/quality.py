@@ -29,7 +29,7 @@ from search.encoding.tokenizer import with_context
 from search.evaluating.formats import Retrieval, read_dataset
 from search.evaluating.metrics import ranking_values
 from search.records.evaluations import Evaluation
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 K = 10
 MOST_DIFFERENT = 1e-4

@@ -167,7 +167,7 @@ def warm(place: Path, args: argparse.Namespace) -> Figures:
 
 def walked(place: Path) -> list[float]:
     """Seconds of a walk of the folder: by the clock, and of the processor."""
-    from search.indexing.plan import walk_folder
+    from search.indexing.compare import walk_folder
     from search.store.settings import Source
 
     started, processor = time.perf_counter(), time.process_time()

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from search import Encoder, Index
 from search.encoding.encoder import Role
 from search.indexing import run, sampling
-from search.indexing.plan import RunPlan
+from search.indexing.compare import RunPlan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
 from search.records.reports import Outcome

@@ -36,7 +36,7 @@ from search.records.option_tools import Ranking
 from search.records.options import MODES
 from search.records.visible_text import visible
 from search.store import segments
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.terms import TOKENIZER, IndexTerm, Stemmer, folded, indexable
 
 DIMENSIONS = (1, 2, 32, 384, 1100)

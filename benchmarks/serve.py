@@ -43,7 +43,7 @@ from warm_query import sentences
 
 from search import Encoder, Index
 from search.index import searcher_of
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 REPEATED = 50
 QUERY, WHOLE = "index.query", "index.query, highlights"

@@ -39,7 +39,7 @@ from search.ranking import verdict
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.option_tools import Ranking
-from search.store.sqlite import Snapshot, Store
+from search.store.snapshot import Snapshot, Store
 
 HERE = Path(__file__).parent
 RELATED = (

@@ -25,7 +25,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 MODES: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},

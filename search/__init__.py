@@ -1,14 +1,14 @@
 """Semantic search with explained scores.
 
-Where a query goes: searcher.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/sqlite.py.
-Where a file goes: indexing/update.py -> run.py -> plan.py, corpus/reader.py -> cut.py, store/writer.py -> tables.py.
+Where a query goes: searcher.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/snapshot.py.
+Where a file goes: indexing/update.py -> run.py -> read.py, corpus/reader.py -> cut.py, store/writer.py -> tables.py.
 Where a score is explained: explaining/explainer.py -> explaining/explanation.py -> records/explanations.py.
 What users see is drawn in render/; what they type is declared in records/options.py.
 Where to start: index.py, the public `Index`, a table of contents; searcher.py is what answers.
 
 Each folder is one stage, and imports only those before it:
 
-    errors.py    tree of errors; files.py: atomic writing; extensions.py: tables of optional parts
+    errors.py    tree of errors; files.py: atomic writing; plugins.py: tables of optional parts
     records/     records that stages exchange; options, each declared once
     statistics.py  means, intervals and tests of evaluations
     corpus/      folder -> documents -> passages
@@ -25,7 +25,7 @@ Each folder is one stage, and imports only those before it:
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
     integrations/  adapters for other frameworks, each imported only when used
-    lab/         the laboratory, public as `search.bert`: inside BERT, task heads, training; extensions.py hangs it in
+    lab/         the laboratory, public as `search.bert`: inside BERT, task heads, training; plugins.py hangs it in
 
     import search
 

@@ -32,7 +32,7 @@ from search.store.contents import require_contents
 from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
 from search.store.opening import opened, store_at
 from search.store.settings import FolderPaths, Folders
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +150,7 @@ class Index:
             OptionalDependency: Ray or Milvus is requested, but not installed.
             StoreUnavailable: the server does not respond; to resume, call `build` again.
         """
-        from search.indexing.build import build
+        from search.indexing.start import build
 
         folders = Folders.of(folder)
         index_path = index_path_for(folders, index)
@@ -211,7 +211,7 @@ class Index:
             IndexNotFound: with `rebuild`, there is no index.
             ModelError: the model cannot be found or used.
         """
-        from search.indexing.build import create
+        from search.indexing.start import create
 
         index_path = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
@@ -277,7 +277,7 @@ class Index:
             InputError: the folder does not exist.
             IndexDamaged: an index exists, but cannot be read.
         """
-        from search.indexing.build import preview
+        from search.indexing.start import preview
 
         folders = Folders.of(folder)
         return preview(folders, index_path_for(folders, index), options)
@@ -294,7 +294,7 @@ class Index:
             StoreUnavailable: the server of its passages does not respond; to resume, call `update`
                 again.
         """
-        from search.indexing.build import build_again
+        from search.indexing.start import build_again
 
         searcher = self._searcher
         return build_again(searcher.local_folder, searcher.encoder, searcher.engine, workers, progress)

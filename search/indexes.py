@@ -196,11 +196,11 @@ class Indexes:
         """Yield the hits of each index that has the fields of the filter."""
         notes: list[str] = []
         lacking: SearchError | None = None
-        missing_words: list[WordMissing] = []
+        misses: list[WordMissing] = []
         for index in self.all:
             name = name_of(index)
             try:
-                hits = _query_index(index, text, k, options, missing_words)
+                hits = _query_index(index, text, k, options, misses)
             except (FieldMissing, IndexDamaged) as error:
                 if isinstance(error, IndexDamaged) and not self.skip_damaged:
                     raise
@@ -211,7 +211,7 @@ class Indexes:
         if lacking and len(notes) == len(self.all):
             raise lacking
         for word in options.get("without") or ():
-            nowhere = [error for error in missing_words if error.word == word]
+            nowhere = [error for error in misses if error.word == word]
             if len(nowhere) == len(self.all) - len(notes):
                 raise nowhere[0]
         self._of_query = notes  # in one assignment, as threads may query at the same time
@@ -233,15 +233,15 @@ class Indexes:
 
 
 def _query_index(
-    index: Index, text: Query, k: int, options: QueryOptions, missing_words: list[WordMissing]
+    index: Index, text: Query, k: int, options: QueryOptions, misses: list[WordMissing]
 ) -> Hits:
-    """Query an index. It ignores words of `without` that it does not contain, and adds them to `missing_words`."""
+    """Query an index; a word of `without` that it lacks is left out, and the error added to `misses`."""
     try:
         return index.query(text, k, **options)
     except WordMissing as missing:
-        missing_words.append(missing)
+        misses.append(missing)
         rest = [word for word in options["without"] or () if word != missing.word]
-        return _query_index(index, text, k, {**options, "without": rest}, missing_words)
+        return _query_index(index, text, k, {**options, "without": rest}, misses)
 
 
 def highlights(index: Index | Indexes, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:

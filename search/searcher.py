@@ -53,7 +53,7 @@ from search.store.earlier_format import EarlierFormatStore
 from search.store.freshness import with_file_status
 from search.store.layout import find_index_path, is_index, needs_local_index
 from search.store.opening import is_trusted, opened
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.terms import unquoted
 
 if TYPE_CHECKING:

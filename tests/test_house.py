@@ -12,11 +12,11 @@ ROOT = Path(search.__file__).parent
 
 # Each may import those before it; `search/__init__.py` imports public names when they are first used.
 ORDER = (
-    "errors", "files", "extensions", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking",
+    "errors", "files", "plugins", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking",
     "explaining", "texts", "searcher", "index", "indexes", "evaluating", "render", "serving", "cli", "integrations",
     "lab", "bert",
 )  # fmt: skip
-LAB = ("records", "bert", "annotating", "evaluating", "training", "render", "cli", "serving", "extension")
+LAB = ("records", "bert", "annotating", "evaluating", "training", "render", "cli", "serving", "plugin")
 SQL = re.compile(
     r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA)\b", re.DOTALL
 )
@@ -88,14 +88,14 @@ def reachable(start: str, imports: dict[str, set[str]]) -> set[str]:
     return reached
 
 
-def test_rendering_imports_only_records_and_extensions() -> None:
+def test_rendering_imports_only_records_and_plugins() -> None:
     parts = {
         name.split(".")[1]
         for path in (ROOT / "render").rglob("*.py")
         for name in imports_of(path)
         if "search." in name
     }
-    assert parts == {"extensions", "records", "render"}
+    assert parts == {"plugins", "records", "render"}
 
 
 def lab_part(name: str) -> str:
@@ -124,11 +124,11 @@ def test_rendering_of_the_laboratory_imports_only_records_and_rendering() -> Non
     assert parts == {"records", "render"}
 
 
-def test_only_the_table_of_extensions_knows_the_laboratory() -> None:
+def test_only_the_table_of_plugins_knows_the_laboratory() -> None:
     """`search.bert` is its public name."""
     core = [path for path in MODULES if part_of(path) not in ("lab", "bert")]
     files = [path.name for path in core if "search.lab" in path.read_text(encoding="utf-8")]
-    assert files == ["extensions.py"]
+    assert files == ["plugins.py"]
 
 
 def test_only_the_store_knows_sqlite_and_faiss() -> None:

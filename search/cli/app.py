@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from search import __version__
 from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
-from search.extensions import extensions, function
+from search.plugins import function, plugins
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # Packages whose versions --version prints.
@@ -136,18 +136,18 @@ def commands() -> TyperGroup:
     for panel, of_panel in _COMMANDS.items():
         for name, (source, about) in of_panel.items():
             groups[""].add_command(LazyCommand(name, f"search.cli.{source}", about, panel))
-    for extension in extensions():
-        for path, about in extension.groups.items():
+    for plugin in plugins():
+        for path, about in plugin.groups.items():
             above, _, name = path.rpartition(" ")
             groups[path] = Commands(
                 name=name,
                 help=about,
                 no_args_is_help=True,
-                rich_help_panel=None if above else extension.panel,
+                rich_help_panel=None if above else plugin.panel,
                 context_settings=_SETTINGS,
             )
             groups[above].add_command(groups[path])
-        for path, (source, about) in extension.commands.items():
+        for path, (source, about) in plugin.commands.items():
             groups[path.rpartition(" ")[0]].add_command(LazyCommand(path, source, about, None))
     return groups[""]
 

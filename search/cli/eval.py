@@ -10,7 +10,7 @@ import typer
 
 from search.cli.options import EncoderChoice, index_option, panel
 from search.cli.output import Output, progress_bar, stopped_gently
-from search.extensions import extensions, function
+from search.plugins import function, plugins
 
 _retrieval = panel("--task retrieval")
 
@@ -80,7 +80,7 @@ def evaluate(
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--task {task} needs --model, a checkpoint trained for it")
     heads: dict[str, Any] = {"model": data.model, "offline": data.offline}
-    tasks = {name: source for extension in extensions() for name, source in extension.tasks.items()}
+    tasks = {name: source for plugin in plugins() for name, source in plugin.tasks.items()}
     if task != "retrieval" and task not in tasks:
         raise typer.BadParameter(f"this installation cannot measure {task}: it lacks the laboratory")
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:

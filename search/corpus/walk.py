@@ -75,6 +75,7 @@ def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
 
 
 def _first_level(root: Path) -> _Level:
+    """Return the level of the root folder, from which a walk goes down; raise InputError if it cannot be listed."""
     try:
         return _Level("", str(root), BUILT_IN)
     except OSError as error:

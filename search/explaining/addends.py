@@ -23,7 +23,7 @@ from search.records.options import LATE_SHARE
 from search.records.shares import Term
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
-from search.store.sqlite import Snapshot
+from search.store.snapshot import Snapshot
 from search.store.token_vectors import stored_positions
 
 

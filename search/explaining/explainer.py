@@ -27,7 +27,7 @@ from search.explaining.explanation import (
     explain_parts,
     similarity_layer,
 )
-from search.indexing.plan import walk_folder
+from search.indexing.compare import walk_folder
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, rank_passages
@@ -45,7 +45,7 @@ from search.store.settings import IndexMeta, Source
 if TYPE_CHECKING:
     from search.records.tokens import Layer
     from search.store.conditions import Where
-    from search.store.sqlite import Snapshot, Store
+    from search.store.snapshot import Snapshot, Store
 
 MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 

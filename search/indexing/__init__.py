@@ -1,10 +1,12 @@
 """Build and update the index of a folder.
 
-build.py            builds, updates, previews and creates an index, from the arguments that users give
+start.py            builds, updates, previews and creates an index, from the arguments that users give
 update.py           updates an index, from the lock to the report
 build_settings.py   encoder, source, passage settings and server of an index: chosen, stored or default
 run.py              one run, with the lock held
-plan.py             compares a walk with the stored files; reads and cuts files one batch ahead of the model
+compare.py          compares a walk of the folders with the stored files: what to read, what is gone
+read.py             reads and cuts the changed files, one batch ahead of the model
+preview.py          lists the changes that a run would make
 sampling.py         null distribution of scores
 token_vectors.py    encodes the token vectors of passages that lack them
 watch.py            watches the folders for changes

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from search.corpus import SourceFile, load
 from search.errors import IndexDamaged, InputError, ReadError, SearchError
-from search.indexing.plan import compare, walk_folder
+from search.indexing.compare import compare, walk_folder
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import (

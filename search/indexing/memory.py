@@ -33,7 +33,7 @@ from search.encoding import Encoder
 from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.build_settings import load_existing_meta
-from search.indexing.plan import cutter_for, prefetch
+from search.indexing.read import cutter_for, prefetch
 from search.indexing.run import Run
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents

@@ -15,7 +15,8 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import MOST_BOILERPLATE, common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
-from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
+from search.indexing.compare import RunPlan, compare, nothing_to_index
+from search.indexing.read import batches_ahead, cutter_for, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.indexing.token_vectors import add_missing_token_vectors
 from search.records.documents import Document, Passage
@@ -26,7 +27,7 @@ from search.store.database import all_meta, one_meta
 from search.store.file_states import stored_files
 from search.store.passages import content_key
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
-from search.store.sqlite import Snapshot, Store
+from search.store.snapshot import Snapshot, Store
 from search.store.status import skipped_groups, tokens_beyond
 from search.store.writer import FileUpdate, Writer, as_blob
 

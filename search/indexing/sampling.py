@@ -26,7 +26,7 @@ from search.encoding.models import DEFAULT_WEIGHTS
 from search.store.bm25 import discriminative, scale, weight
 from search.store.database import one_meta
 from search.store.null_distribution import PAIRS_NEEDED, Baseline, is_due, put_baseline
-from search.store.sqlite import Snapshot
+from search.store.snapshot import Snapshot
 from search.store.tables import Tables
 from search.store.terms import word_spans
 

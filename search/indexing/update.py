@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from search.encoding import Encoder
 from search.errors import InputError, SearchError
 from search.files import PRIVATE_FOLDER, make_private
-from search.indexing.plan import nothing_to_index, walk_folder
+from search.indexing.compare import nothing_to_index, walk_folder
 from search.indexing.run import Run
 from search.records.reports import Progress, Report
 from search.store.contents import require_no_contents

@@ -84,7 +84,7 @@ def _size(
     index: Path, facts: IndexMeta, stored: Mapping[str, FileState], walked_ns: int | None
 ) -> Pending:
     """Walk the folder, and return the size of the update that it needs."""
-    from search.indexing.plan import compare, walk_folder
+    from search.indexing.compare import compare, walk_folder
 
     end = time.monotonic() + _SECONDS  # after the imports, which take longer than the walk
     try:

@@ -1,6 +1,6 @@
 """The laboratory: inside BERT, task heads and training. Public as `search.bert`.
 
-The core does not need it, and knows only the table in `extension.py`. Each folder may import those before it:
+The core does not need it, and knows only the table in `plugin.py`. Each folder may import those before it:
 
     records/      what inspections, predictions and training runs return
     bert/         views into a model: tokens, the embedding layer, layers, attention; and the task heads

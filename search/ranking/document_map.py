@@ -11,7 +11,7 @@ import numpy as np
 from search.records.document_map import OTHER, DocumentMap, MapPoint
 
 if TYPE_CHECKING:
-    from search.store.sqlite import Snapshot
+    from search.store.snapshot import Snapshot
 
 MAX_POINTS = 5_000
 _MAX_PASSAGES = 15_000  # embeddings that are read; of longer documents the first passages count

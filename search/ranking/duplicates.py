@@ -14,7 +14,7 @@ from search.records.contents import StoredPassage
 from search.records.hits import Cluster, Copy
 from search.store.conditions import Where
 from search.store.passages import existing
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.vectors import pairs_near
 
 _BATCH_ROWS = 1024  # rows, or pairs of rows, in a block

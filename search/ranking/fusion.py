@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.records.option_tools import Ranking
     from search.store.bm25 import KeywordScores
-    from search.store.sqlite import Ids, Snapshot
+    from search.store.snapshot import Ids, Snapshot
     from search.store.terms import IndexTerm
 
 # Extra passages by meaning. Larger values shorten the second step, which scores passages with high keyword scores.

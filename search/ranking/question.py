@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from search.encoding.tokenizer import Role
     from search.records.option_tools import Ranking
     from search.records.tokens import TokenVectors
-    from search.store.sqlite import Snapshot, Store
+    from search.store.snapshot import Snapshot, Store
 
 _VALUE = r"""(?:"[^"]+"|'[^']+'|[^\s(),'"=<>!:][^\s(),'"]*)"""
 _OPERATOR = re.compile(

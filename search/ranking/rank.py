@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from search.store.conditions import Where
     from search.store.null_distribution import Baseline
     from search.store.passages import Copied
-    from search.store.sqlite import Ids, Snapshot, Store
+    from search.store.snapshot import Ids, Snapshot, Store
 
 
 def ranked(

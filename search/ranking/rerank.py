@@ -32,7 +32,7 @@ from search.records.contents import StoredPassage
 from search.records.options import LATE_SHARE
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
-from search.store.sqlite import Snapshot
+from search.store.snapshot import Snapshot
 from search.store.token_vectors import stored_positions, unit_rows
 
 _MIN_TOKEN_WEIGHT = 0.05

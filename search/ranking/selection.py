@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.records.options import SelectionOptions
     from search.store.passages import Copied
-    from search.store.sqlite import Ids, Snapshot
+    from search.store.snapshot import Ids, Snapshot
 
 RERANKED = 30  # best passages that a reranker scores, at least
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from search.ranking.fusion import Fusion, Scored
     from search.ranking.question import EncodedQuery
-    from search.store.sqlite import Snapshot
+    from search.store.snapshot import Snapshot
 
 FIRST_HITS = 10
 

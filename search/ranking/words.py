@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.records.option_tools import Ranking
     from search.store.bm25 import KeywordScores
-    from search.store.sqlite import Ids, Snapshot, Store
+    from search.store.snapshot import Ids, Snapshot, Store
     from search.store.terms import IndexTerm
 
 

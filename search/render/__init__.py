@@ -5,7 +5,7 @@ terminal.py     the canvas and the tables for all output to a terminal
 hits.py         ranked hits, also as paths; near-duplicates
 reports.py      reports of indexing and checks; status; lists of indexes and models
 why.py          explanation of a score; comparison of two hits; why a document is not a hit
-bars.py         the parts of a score, for bars
+score_parts.py  the parts of a score, for bars, and the words to highlight
 grid.py         a matrix with its labels, as terminal, notebook and pictures draw it
 heatmap.py      matrices of sentences and of two texts: their units, as grids and for a terminal
 evaluation.py   evaluations

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from search.extensions import extensions
+from search.plugins import plugins
 from search.records.explanations import Explanation, Highlight
 from search.records.hits import Hit, Surroundings
 from search.render.format import CONTROL
@@ -99,9 +99,9 @@ def _shallow(value: Any) -> Any:
 def keys(record: type) -> tuple[str, ...]:
     """Return the JSON keys of a class of records, in order."""
     derived_keys, left_out = dict(_DERIVED), dict(_LEFT_OUT)
-    for extension in extensions():
-        derived_keys |= extension.json_keys
-        left_out |= extension.json_left_out
+    for plugin in plugins():
+        derived_keys |= plugin.json_keys
+        left_out |= plugin.json_left_out
     derived = derived_keys.get(record.__name__, ())
     elsewhere = (*derived, *left_out.get(record.__name__, ()))
     own_first = sorted(fields(record), key=lambda field: field.name not in record.__annotations__)

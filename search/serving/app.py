@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import search
 from search.errors import SearchError
-from search.extensions import extensions
+from search.plugins import plugins
 from search.serving import api, embeddings, pages, problems
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
@@ -69,9 +69,9 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app.include_router(api.router)
     app.include_router(embeddings.router)
     app.include_router(pages.router)
-    for extension in extensions():
-        if extension.router:
-            app.include_router(import_module(extension.router).router)
+    for plugin in plugins():
+        if plugin.router:
+            app.include_router(import_module(plugin.router).router)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:

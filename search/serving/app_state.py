@@ -37,6 +37,9 @@ def in_one_generation(
 ) -> tuple[int, Answered]:
     """Return the generation of the index that `work` saw, and its result; repeat it if the index changes meanwhile.
 
+    Args:
+        expected: the generation that the request names; None accepts any.
+
     Raises:
         GenerationGone: the index is not at the expected generation.
         IndexBusy: the index changed during every attempt.

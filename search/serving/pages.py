@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
-from search.explaining.deletion import deletion_test
+from search.explaining.deletion_test import deletion_test
 from search.index import Index, searcher_of
 from search.ranking.question import without_operators
 from search.records import option_tools

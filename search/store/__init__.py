@@ -1,6 +1,6 @@
 """Storage and retrieval: passages, embeddings and postings on disk.
 
-    sqlite.py       an open index, and snapshots of it: the interface for reading
+    snapshot.py     an open index, and snapshots of it: the interface for reading
     passages.py     reads passages and annotations; annotating.py annotates; places.py resolves paths
     status.py       status of an index; file_states.py: state of each file when it was read
     freshness.py    status of a file since it was indexed

@@ -19,7 +19,7 @@ from search.records.hits import Hit, Surroundings
 from search.store.freshness import since_indexed
 
 if TYPE_CHECKING:
-    from search.store.sqlite import Store
+    from search.store.snapshot import Store
 
 _WITHOUT_MARKS = ("code",)
 _LINE_END = re.compile(r"\r\n|\r|\n")

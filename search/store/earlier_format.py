@@ -8,7 +8,7 @@ from weakref import finalize
 
 from search.store.files import DATABASE
 from search.store.home import rebuild_command
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 
 class EarlierFormatStore(Store):

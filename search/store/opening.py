@@ -6,7 +6,7 @@ from pathlib import Path
 
 from search.store.home import is_own, require_own_server
 from search.store.layout import find_index_path, is_address, streamed, variable
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 
 def opened(name: str | Path | None = None) -> Store:

@@ -32,7 +32,7 @@ def many(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 4)
+    monkeypatch.setattr("search.indexing.read.PASSAGES_IN_A_BATCH", 4)
 
 
 @pytest.fixture
@@ -174,8 +174,8 @@ def test_ray_needs_its_extra(notes: Path, tiny_model: Path, monkeypatch: pytest.
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal like Ctrl-C for one process")
 def test_ctrl_c_ends_all_workers(many: Path, tiny_model: Path) -> None:
     program = f"""
-import multiprocessing, signal, threading, search.indexing.plan
-search.indexing.plan.PASSAGES_IN_A_BATCH = 4
+import multiprocessing, signal, threading, search.indexing.read
+search.indexing.read.PASSAGES_IN_A_BATCH = 4
 interrupt = lambda state: state.passages and signal.raise_signal(signal.SIGINT)
 try:
     search.Index.build({str(many)!r}, model={str(tiny_model)!r}, workers=2, progress=interrupt)

@@ -6,7 +6,7 @@ import pytest
 
 import search
 from search import Encoder
-from search.explaining.deletion import deletion_test
+from search.explaining.deletion_test import deletion_test
 
 
 def test_words_are_cut_out_and_the_rest_is_encoded_again(tiny: Encoder) -> None:

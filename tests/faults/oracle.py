@@ -54,8 +54,8 @@ Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in
 
 
 _FEW = {
-    "store.sqlite._ALWAYS_READ": -1,
-    "store.sqlite._READ_FIRST": -1,
+    "store.snapshot._ALWAYS_READ": -1,
+    "store.snapshot._READ_FIRST": -1,
     "store.codes._FIRST_FACTOR": 1,
     "store.codes._MIN_CANDIDATES": 1,
     "ranking.fusion._EXTRA": 2,
@@ -80,7 +80,7 @@ def few_are_many() -> Iterator[None]:
 def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
     """One run of indexing with the double, in batches of few passages, so that a run of a small folder has several."""
     arguments: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
-    with mock.patch("search.indexing.plan.PASSAGES_IN_A_BATCH", batch):
+    with mock.patch("search.indexing.read.PASSAGES_IN_A_BATCH", batch):
         return update(folder, index, ENCODER, **arguments)
 
 

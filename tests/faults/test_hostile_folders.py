@@ -283,7 +283,7 @@ def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: C
             changes.pop()()
         return load(file)
 
-    monkeypatch.setattr("search.indexing.plan.load", load_after)
+    monkeypatch.setattr("search.indexing.read.load", load_after)
 
 
 @pytest.mark.parametrize("text", ["short", "same size, xxxxx"])
@@ -309,7 +309,7 @@ def test_a_file_that_changes_after_it_was_read_is_read_again(
             writes.append(file.write_text("and later, words", encoding="utf-8"))
         return contents
 
-    monkeypatch.setattr("search.indexing.plan.load", load_before)
+    monkeypatch.setattr("search.indexing.read.load", load_before)
     code, _, _ = folder.command("index", folder.path, "--model", folder.model)
     assert (code, indexed_passages(folder, "a.txt")) == (0, ["as it was at 1st"])
     folder.index()

@@ -102,7 +102,7 @@ def test_files_that_did_not_change_since_the_last_walk_are_not_read(
     index = Index.build(notes, model=str(tiny_model))
     in_an_hour = time.time_ns() + 3_600 * 10**9
     damage.execute(index.path, f"UPDATE meta SET value = '{in_an_hour}' WHERE key = 'walked_ns'")
-    monkeypatch.setattr("search.indexing.plan.load", None)
+    monkeypatch.setattr("search.indexing.read.load", None)
     assert index.update().unchanged == 3
 
 
@@ -202,7 +202,7 @@ def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> Non
 def test_progress_counts_parts_of_a_file(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 10)
+    monkeypatch.setattr("search.indexing.read.PASSAGES_IN_A_BATCH", 10)
     rows = [f"the key of the door number {n}" for n in range(100)]
     (notes / "rows.csv").write_text("\n".join(["text", *rows]))
     updates: list[Any] = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from search.store import segments
 from search.store.database import connect_to_write
-from search.store.sqlite import Snapshot, Store
+from search.store.snapshot import Snapshot, Store
 from search.store.writer import Writer, create
 
 FINGERPRINT = {

@@ -15,7 +15,7 @@ import pytest
 from search import Encoder, Hit, Index
 from search.index import searcher_of
 from search.store.bm25 import discriminative, scale, weight
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from tests.store.crowd import crowd
 
 QUERY = "find the key to the door"

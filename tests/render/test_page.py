@@ -23,7 +23,6 @@ from search.records.hits import Hit
 from search.records.option_tools import Ranking
 from search.records.shares import Partner, Term
 from search.render import page
-from search.render.bars import Mark
 from search.render.heatmap import units
 from search.render.page import comparison
 from search.render.page import why as draw
@@ -31,6 +30,7 @@ from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
 from search.render.page.reading import reading
 from search.render.page.search import SearchView, picked, search
+from search.render.score_parts import Mark
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from search.ranking.where import parse
-from search.store import sqlite as module
+from search.store import snapshot as module
 from search.store.filters import matching
 from search.store.segments import flush
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.writer import Writer
 from tests.ranking.stored import (
     add_annotation,

@@ -18,7 +18,7 @@ from search import Hit, Index, InputError
 from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
 from search.index import searcher_of
 from search.store.milvus.store import MilvusSnapshot
-from search.store.sqlite import Snapshot
+from search.store.snapshot import Snapshot
 from tests.conftest import WORDS, Run, save_tiny_bert
 from tests.milvus_server import MilvusServer
 
@@ -284,7 +284,7 @@ def test_a_killed_run_is_continued(
     name: str,
 ) -> None:
     """Wherever it was: the rows of a batch are written and not known here, or all are and the alias is as it was."""
-    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
+    monkeypatch.setattr("search.indexing.read.PASSAGES_IN_A_BATCH", 20)
     options = {"index": "far", "model": str(tiny_model), "store": milvus}
     old: list[tuple[str, int]] = []
     if rebuild:
@@ -321,7 +321,7 @@ def test_a_killed_run_is_continued(
 def test_the_next_run_continues_after_the_server_was_killed(
     folder: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
+    monkeypatch.setattr("search.indexing.read.PASSAGES_IN_A_BATCH", 20)
     server = MilvusServer(tmp_path / "data")
     server.start()
     address, upsert, calls = f"{server.uri}/texts", pymilvus.MilvusClient.upsert, iter(range(100))

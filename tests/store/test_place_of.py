@@ -8,7 +8,7 @@ import pytest
 import search
 from search.errors import InputError
 from search.store.places import ResolvedPath
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import search
 from search import InputError, Question
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.terms import Stemmer, indexable, word_spans
 from tests.store import damage
 

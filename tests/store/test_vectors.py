@@ -12,7 +12,7 @@ from search.store import segments, sqlite
 from search.store.codes import CodeScale, RoughQuery
 from search.store.database import connect_to_write
 from search.store.segments import read_segments
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 from search.store.writer import Writer
 from tests.ranking.stored import add_document, add_embedding, bury, count, empty, nearest
 

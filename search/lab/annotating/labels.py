@@ -33,7 +33,7 @@ from search.store.home import is_own
 from search.store.layout import DATABASE, find_index
 from search.store.passages import content_key
 from search.store.settings import fingerprint_of
-from search.store.sqlite import Snapshot, Store
+from search.store.snapshot import Snapshot, Store
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 

@@ -28,7 +28,7 @@ from search.store.layout import DATABASE, needs_local_index
 from search.store.opening import opened
 from search.store.passages import CALLED, COMMAND
 from search.store.settings import fingerprint_of
-from search.store.sqlite import Store
+from search.store.snapshot import Store
 
 AnyIndex: TypeAlias = Index | str | Path | None
 

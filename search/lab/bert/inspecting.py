@@ -101,7 +101,7 @@ def inspect(
 def parameters(
     model: str = DEFAULT_MODEL, *, offline: bool = False
 ) -> Mapping[str, NDArray[np.floating[Any]]]:
-    """Return the tensors of a model by name, in the order of the model, without copying them.
+    """Return the weights of a model, name -> array, in the order of the model, without copying them.
 
     Args:
         model: name or folder of a checkpoint of one of `FAMILIES`.
@@ -368,7 +368,7 @@ def _array(tensor: Any) -> NDArray[np.float64]:
 
 
 def _projections(model: Any, layer: int) -> list[Any]:
-    """Return the three linear maps of a layer: to query, key and value."""
+    """Return the three linear maps of a layer, to query, key and value; the first layer above the embeddings is 1."""
     named = list(model.named_modules())
     kinds = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
     return [maps[layer - 1] for maps in kinds]

@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from search.extensions import extensions
+from search.plugins import plugins
 from search.render import format
 from search.render.format import escape, one_line
 
@@ -81,15 +81,15 @@ def assets() -> dict[str, tuple[bytes, str]]:
 
 
 def _packages() -> list[str]:
-    """Return the packages with templates, scripts and styles: this one, and those of extensions."""
-    return [__package__ or "", *(extension.assets for extension in extensions() if extension.assets)]
+    """Return the packages with templates, scripts and styles: this one, and those of plugins."""
+    return [__package__ or "", *(plugin.assets for plugin in plugins() if plugin.assets)]
 
 
 def laboratory_pages() -> dict[str, str]:
     """Return address -> title of the pages that compare texts and look into a model, in the order of their menu."""
     pages = {"/similarity": "Compare sentences"}
-    for extension in extensions():
-        pages |= extension.pages
+    for plugin in plugins():
+        pages |= plugin.pages
     return pages
 
 

@@ -19,10 +19,10 @@ from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.option_tools import defaults
 from search.records.options import FilterOptions, ListOptions
-from search.render.bars import Mark, Part, bars
 from search.render.format import cut_in_the_middle, one_line, where
 from search.render.hits import Cut, cut
 from search.render.page.document import link, text
+from search.render.score_parts import Mark, Part, bars
 
 Request = TypeVar("Request")
 

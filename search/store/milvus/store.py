@@ -1,4 +1,4 @@
-"""Read an index on Milvus; search/store/sqlite.py describes the interface.
+"""Read an index on Milvus; search/store/snapshot.py describes the interface.
 
 A snapshot contains the data that the server sent for one query: all candidates, and the number of passages with each
 term. They are ranked and explained like those of an index in a folder. Milvus has no transactions: while indexing runs,
@@ -31,7 +31,7 @@ from search.store.milvus.filters import expression, path_is
 from search.store.passages import document_of
 from search.store.places import resolve_path
 from search.store.settings import IndexMeta
-from search.store.sqlite import Snapshot, Store
+from search.store.snapshot import Snapshot, Store
 from search.store.vectors import exact_cosines
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from search.store.milvus.client import Address
     from search.store.passages import Copied, StoredDocument
     from search.store.places import ResolvedPath
-    from search.store.sqlite import Ids, Terms
+    from search.store.snapshot import Ids, Terms
     from search.store.terms import IndexTerm
 
 # Passages of a search by embedding or by terms: first, and if these do not suffice.

@@ -1,8 +1,8 @@
-"""Extensions: parts of the package that the core works without.
+"""Plugins: parts of the package that the core works without.
 
-An extension adds commands, pages and tasks of `seewhy eval` by one table, its `Extension`. The core never imports the
-modules of an extension: it reads the table, and imports what the table names when somebody uses it. Without the folder
-of an extension, its additions are missing and everything else works.
+A plugin adds commands, pages and tasks of `seewhy eval` by one table, its `Plugin`. The core never imports the
+modules of a plugin: it reads the table, and imports what the table names when somebody uses it. Without the folder
+of a plugin, its additions are missing and everything else works.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-_NAMES = ("search.lab",)  # each has a module `extension` with an `EXTENSION`
+_NAMES = ("search.lab",)  # each has a module `plugin` with a `PLUGIN`
 
 
 @dataclass(frozen=True)
-class Extension:
-    """Table of what an extension adds. A function is named "package.module:function", and imported on first use.
+class Plugin:
+    """Table of what a plugin adds. A function is named "package.module:function", and imported on first use.
 
     Attributes:
         panel: heading of its commands in the help of `seewhy`.
@@ -45,9 +45,9 @@ class Extension:
 
 
 @cache
-def extensions() -> tuple[Extension, ...]:
-    """Return the table of each extension that is installed."""
-    return tuple(import_module(f"{name}.extension").EXTENSION for name in _NAMES if find_spec(name))
+def plugins() -> tuple[Plugin, ...]:
+    """Return the table of each plugin that is installed."""
+    return tuple(import_module(f"{name}.plugin").PLUGIN for name in _NAMES if find_spec(name))
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -1,10 +1,10 @@
 """Table of what the laboratory adds to the core."""
 
-from search.extensions import Extension
+from search.plugins import Plugin
 
 _CLI, _READERS = "search.lab.cli", "search.lab.evaluating.readers"
 
-EXTENSION = Extension(
+PLUGIN = Plugin(
     panel="Laboratory",
     groups={
         "lab": "Look inside BERT, use task heads, and train models.",

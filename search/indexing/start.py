@@ -10,7 +10,7 @@ from search.encoding import Encoder
 from search.encoding.workers import parse_workers, start_workers
 from search.indexing import memory
 from search.indexing.build_settings import build_inputs, load_existing_meta, server_for, source_of
-from search.indexing.plan import preview as preview_plan
+from search.indexing.preview import preview as preview_changes
 from search.indexing.update import update
 from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
 from search.store.database import read_meta
@@ -87,7 +87,7 @@ def build_again(
 def preview(folders: Folders, index_path: Path, options: SourceOptions) -> Changes:
     """Preview what `build` would do with each file; see `Index.preview`."""
     meta, _ = load_existing_meta(index_path, False) or (None, None)
-    return preview_plan(folders.root, index_path, source_of(meta, folders).changed(**options))
+    return preview_changes(folders.root, index_path, source_of(meta, folders).changed(**options))
 
 
 def create(
