@@ -140,7 +140,7 @@ def main() -> None:
     noticed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        parts = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", "*.egg-info")
+        parts = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", ".hypothesis", ".cache", "*.egg-info")
         shutil.copytree(ROOT, copy, ignore=parts)
         for number, (room, mutant) in enumerate(chosen, 1):
             began = time.perf_counter()

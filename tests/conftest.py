@@ -147,6 +147,18 @@ def _expensive_objects_are_shared(shared_cache: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def one_inspector() -> Iterator[None]:
+    """The process that looks into models, which imports PyTorch, serves all servers of a worker: it is not ended with
+    each of them."""
+    from search.lab.serving import INSPECTOR
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(INSPECTOR, "end", lambda: None)
+        yield
+    INSPECTOR.end()
+
+
 @pytest.fixture(autouse=True)
 def _nothing_is_taken_from_the_shared_cache(shared_cache: Path) -> Iterator[None]:
     def inodes() -> dict[Path, int]:

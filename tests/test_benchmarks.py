@@ -122,7 +122,7 @@ SMALL: dict[str, MakeArguments] = {
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
-    "mutants": lambda p: ["--count", "1", "--tests", "tests/ranking/test_since.py"],
+    "mutants": lambda p: ["--count", "1", "--tests", "tests/explaining/test_alignment.py"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
     "quality": lambda p: [beir(p / "a"), "--offline"],

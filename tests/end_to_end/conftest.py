@@ -76,6 +76,11 @@ def serving(*indexes: Index) -> Iterator[str]:
         thread.join(20)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_inspector(one_inspector: None) -> None:
+    """All servers of these tests share the process that looks into models."""
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[webdriver.Chrome]:
     if importlib.util.find_spec("selenium") is None:

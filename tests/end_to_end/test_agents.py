@@ -117,7 +117,7 @@ def test_the_command_ends_cleanly_whenever_a_client_leaves(environment: dict[str
     }
     initialize = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters})
     ends = []
-    for tenths in range(0, 10, 2):
+    for tenths in (0, 3, 7):
         with subprocess.Popen(
             [sys.executable, "-m", "search", "mcp", "--offline"],
             stdin=subprocess.PIPE,
@@ -133,4 +133,4 @@ def test_the_command_ends_cleanly_whenever_a_client_leaves(environment: dict[str
             time.sleep(tenths / 10)
             _, err = server.communicate(timeout=60)
         ends.append((server.returncode, err))
-    assert ends == [(0, "")] * 5
+    assert ends == [(0, "")] * 3

@@ -24,6 +24,11 @@ def index(indexed: Path) -> Index:
     return Index.open(indexed)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_inspector(one_inspector: None) -> None:
+    """All servers of these tests share the process that looks into models."""
+
+
 @pytest.fixture
 def client(index: Index) -> Iterator[TestClient]:
     """A client of the server that asks as from this machine."""

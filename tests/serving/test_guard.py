@@ -173,11 +173,17 @@ def address(indexed: Path) -> Iterator[tuple[str, int]]:
         yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 
 
-@pytest.fixture
-def writable_address(indexed: Path) -> Iterator[tuple[str, int]]:
-    """Host and port of `seewhy serve --writable`."""
-    with server_process("--index", indexed, "--writable", "--token", TOKEN) as (url, _):
-        yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
+@pytest.fixture(scope="module")
+def writable_address(
+    tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, int]]:
+    """Host and port of `seewhy serve --writable`, of one process for all requests that it refuses."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(home))
+        Index.create("few", model=str(tiny_model)).upsert(["Turn the key."])
+        with server_process("--index", "few", "--writable", "--token", TOKEN) as (url, _):
+            yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 
 
 def status(address: tuple[str, int], request: bytes) -> int:

@@ -8,7 +8,6 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
-import openai
 import pytest
 from starlette.testclient import TestClient
 
@@ -24,6 +23,8 @@ PROBLEM = "application/problem+json"
 
 def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, index: Index) -> None:
     """By default it asks for base64."""
+    import openai  # takes a second, which every worker would spend
+
     program = openai.OpenAI(base_url=f"{ADDRESS}/v1", api_key="none", http_client=client)
     expected = index.encoder.encode(TEXTS)
     for form in ({}, {"encoding_format": "float"}):
