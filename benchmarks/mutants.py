@@ -32,6 +32,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
 }  # fmt: skip
 SECONDS = 300  # a mutant that loops is noticed, too
+NOT_COPIED = (".git", ".venv", "__pycache__", ".*cache", ".hypothesis", "build", "*.egg-info")
 LEFT_OUT = ("milvus",)  # needs a server, and takes minutes
 
 
@@ -140,7 +141,7 @@ def main() -> None:
     noticed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        parts = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", ".hypothesis", ".cache", "*.egg-info")
+        parts = shutil.ignore_patterns(*NOT_COPIED)
         shutil.copytree(ROOT, copy, ignore=parts)
         for number, (room, mutant) in enumerate(chosen, 1):
             began = time.perf_counter()

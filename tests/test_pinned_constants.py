@@ -25,7 +25,7 @@ from search.ranking.question import Question
 from search.ranking.selection import Selection
 from search.records.alignment import NEIGHBOURS
 from search.records.option_tools import Ranking
-from search.store import passages, sqlite
+from search.store import passages, snapshot
 from search.store.bm25 import discriminative, norms, saturations, scale, weight
 from search.store.settings import PassageSettings
 
@@ -106,7 +106,7 @@ PINS = (
     Pin("passages by meaning in addition to n", lambda: fusion._EXTRA, 100, "benchmarks/scale.py"),
     Pin(
         "embeddings that are read instead of codes",
-        lambda: (sqlite._ALWAYS_READ, sqlite._READ_FIRST),
+        lambda: (snapshot._ALWAYS_READ, snapshot._READ_FIRST),
         (500, 10_000),
         "benchmarks/cold_start.py",
     ),

@@ -181,7 +181,7 @@ def writable_address(
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(home))
-        Index.create("few", model=str(tiny_model)).upsert(["Turn the key."])
+        Index.create("few", model=str(tiny_model)).upsert([{"id": "a", "text": "Turn the key."}])
         with server_process("--index", "few", "--writable", "--token", TOKEN) as (url, _):
             yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.store import segments, sqlite
+from search.store import segments, snapshot
 from search.store.codes import CodeScale, RoughQuery
 from search.store.database import connect_to_write
 from search.store.segments import read_segments
@@ -42,7 +42,7 @@ def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments are used for the few passages that there are here."""
     for limit in ("_ALWAYS_READ", "_READ_FIRST"):
-        monkeypatch.setattr(sqlite, limit, -1)
+        monkeypatch.setattr(snapshot, limit, -1)
     monkeypatch.setattr(segments, "LONGEST_TAIL", 20)
     monkeypatch.setattr(segments, "LARGEST", 150)
 
