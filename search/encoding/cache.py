@@ -4,6 +4,7 @@
         entry.json       the manifest: the model, its description, size and SHA-256 of each file; or the reason why
                          OpenVINO cannot run it, so that the conversion is not repeated
         encoder.xml/.bin the model in OpenVINO's format
+        parameters.*     see `search.encoding.parameters`; only of the BERT family
         tokenizer.json   N_Dense/   its other files
         *.blob           the model compiled by OpenVINO, see `search.encoding.openvino_engine`
 
@@ -35,7 +36,7 @@ from search.files import (
     write_sealed,
 )
 
-_FORMAT = 6  # raise it when the conversion or the description changes
+_FORMAT = 7  # raise it when the conversion or the description changes
 _ENTRY, _WEIGHTS = "entry.json", "model.safetensors"
 _TO_COMPILE = ("encoder.xml", "encoder.bin")
 _PACKAGES = ("openvino", "torch", "transformers")
@@ -82,13 +83,13 @@ def packaged(name: str) -> KnownModel | None:
     return None
 
 
-def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:
+def add(model: KnownModel, convert: Callable[[KnownModel, Path], list[str]]) -> KnownModel:
     """Return the converted model; convert it first unless the cache has an intact entry.
 
     If two processes convert the same model, the second one waits. A killed process leaves no incomplete entry.
 
     Args:
-        convert: writes the converted model into a folder.
+        convert: writes the converted model into a folder; returns the names of the files besides encoder.xml/.bin.
 
     Raises:
         ModelError: the model cannot be converted, or its original files are not on this machine.
@@ -105,12 +106,12 @@ def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> Known
         return _entry(entry_path)
 
 
-def _write(model: KnownModel, convert: Callable[[KnownModel, Path], None], folder: Path) -> None:
+def _write(model: KnownModel, convert: Callable[[KnownModel, Path], list[str]], folder: Path) -> None:
     files, description = model.files, model.description
-    convert(model, folder)
+    others = convert(model, folder)
     tokenizer = load_tokenizer(files.folder, files.name).to_str()
     (folder / "tokenizer.json").write_bytes(tokenizer.encode())
-    names = [*_TO_COMPILE, "tokenizer.json"]
+    names = [*_TO_COMPILE, "tokenizer.json", *others]
     for module, _ in description.dense:
         (folder / module).mkdir(parents=True)
         shutil.copyfile(files.folder / module / _WEIGHTS, folder / module / _WEIGHTS)

@@ -26,6 +26,7 @@ from search.encoding.cache import require_intact
 from search.encoding.description import KnownModel
 from search.encoding.engine import OF_OPENVINO, Hidden, padded
 from search.encoding.loading import quiet
+from search.encoding.parameters import PLACES, write_parameters
 from search.encoding.tokenizer import Encoded
 from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError, first_line, is_of_memory
@@ -41,6 +42,10 @@ class OpenVINOEngine:
         precision: precision of the arithmetic, "fp32" or "bf16". Hidden states are returned as float32.
         cached: True if `folder` is a cache entry, where the compiled model is stored for the next process.
 
+    Attributes:
+        folder: folder of the converted model.
+        has_parameters: True if it also contains parameters, see `search.encoding.parameters`.
+
     Raises:
         RuntimeError: OpenVINO cannot load the model.
         OSError, ValueError: a file is missing or damaged.
@@ -55,6 +60,7 @@ class OpenVINOEngine:
         self, folder: Path, model: KnownModel, precision: Precision = "fp32", *, cached: bool = True
     ) -> None:
         self.n_layers, self.has_pooler = model.description.layers, model.description.has_pooler
+        self.folder, self.has_parameters = folder, (folder / PLACES).is_file()
         self._lock = threading.Lock()  # the requests below are shared by all threads
         self._pad = int(model.files.config.get("pad_token_id") or 0)
         streams = threads()
@@ -189,10 +195,13 @@ def _openvino() -> Any:
 _TOLERANCE = 1e-4
 
 
-def convert(source: KnownModel, folder: Path) -> None:
-    """Write `encoder.xml` and `encoder.bin` to a folder.
+def convert(source: KnownModel, folder: Path) -> list[str]:
+    """Write `encoder.xml` and `encoder.bin` to a folder, and its parameters if it is of the BERT family.
 
     The outputs are the hidden states of every layer, 0 to n, and of the pooler if the model has one.
+
+    Returns:
+        Names of the files with parameters.
 
     Raises:
         ModelError: OpenVINO cannot convert the model, or its results differ from PyTorch's.
@@ -217,6 +226,7 @@ def convert(source: KnownModel, folder: Path) -> None:
     except RuntimeError as error:  # a full disk, for instance
         raise OSError(first_line(error)) from error
     _check(engine, OpenVINOEngine(folder, source, cached=False), source)
+    return write_parameters(engine.model, folder)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:

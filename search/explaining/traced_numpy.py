@@ -1,0 +1,499 @@
+"""Traced contributions in NumPy, for models of the BERT family that OpenVINO runs; needs no PyTorch.
+
+The tokens of all texts are rows of a single matrix, without padding: N = n_1 + ... + n_T. Only attention
+keeps texts apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.encoding import Encoder
+from search.encoding.openvino_engine import OpenVINOEngine
+from search.encoding.parameters import Parameters
+from search.encoding.pooling import COMBINATIONS, Dense, combined, pooled_layers
+from search.encoding.tokenizer import Encoded
+from search.explaining.traced import Traces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+_ROWS = 4096  # vectors in a pass, which limits the memory it needs
+
+
+class NumpyTracer:
+    """Traces texts with the parameters of a converted model.
+
+    Args:
+        engine: the engine of `encoder`.
+
+    Raises:
+        OSError, ValueError, KeyError: the model has no parameters, or they are damaged.
+    """
+
+    def __init__(self, encoder: Encoder, engine: OpenVINOEngine) -> None:
+        parameters = Parameters(engine.folder)
+        self._inputs = _Inputs(parameters)
+        self._layers = [_Layer(parameters, number) for number in range(parameters.layers)]
+        self._head = _Head(encoder, parameters)
+
+    def trace(self, texts: Sequence[Encoded]) -> Traces:
+        """Run the model on texts."""
+        texts_at = _slices([len(text.ids) for text in texts])
+        states, maps = [np.concatenate([self._inputs(text) for text in texts])], []
+        for layer in self._layers:
+            state, of_layer = layer.hold(states[-1], texts_at)
+            states.append(state)
+            maps.append(of_layer)
+        heads = [self._head.hold([state[at] for state in states]) for at in texts_at]
+        return NumpyTraces(states, maps, heads, texts_at)
+
+
+def _slices(lengths: Sequence[int]) -> list[slice]:
+    ends = np.cumsum(lengths).tolist()
+    return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+
+
+class NumpyTraces(Traces):
+    """Traces of texts.
+
+    Args:
+        states: (N, h) hidden states of each layer.
+        maps: each layer as an affine map.
+        heads: for each text, the map from its hidden states to its embedding.
+        texts_at: rows of each text.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[Array],
+        maps: Sequence[_FrozenLayer],
+        heads: Sequence[_FrozenHead],
+        texts_at: Sequence[slice],
+    ) -> None:
+        self._states, self._maps, self._heads, self._texts_at = states, maps, heads, texts_at
+        self.embeddings = np.stack([head.embedding for head in heads])
+
+    def states(self, text: int) -> Sequence[Array]:
+        return [state[self._texts_at[text]] for state in self._states]
+
+    def only(self, text: int) -> NumpyTraces:
+        at = self._texts_at[text]
+        maps = [layer.only(text, at) for layer in self._maps]
+        whole = [slice(0, at.stop - at.start)]
+        return NumpyTraces(self.states(text), maps, [self._heads[text]], whole)
+
+    def products(self, directions: NDArray[Any]) -> list[NDArray[np.float64]]:
+        size = max(1, _ROWS // len(self._states[0]))
+        count = directions.shape[1]
+        pieces = [
+            self._products(directions[:, first : first + size].astype(np.float32))
+            for first in range(0, count, size)
+        ]
+        return [np.concatenate(of_text) for of_text in zip(*pieces, strict=True)]
+
+    def _products(self, directions: Array) -> list[NDArray[np.float64]]:
+        last, k = len(self._maps), directions.shape[1]
+        backs = [head.back(some) for head, some in zip(self._heads, directions, strict=True)]
+        offset = np.stack([added for _, added in backs], axis=1)  # (k, T)
+        pooled = {
+            layer: np.concatenate([gradients[layer] for gradients, _ in backs], axis=1)
+            for layer in backs[0][0]
+        }
+        # The tokens of a pooled layer below the traced layer keep their own vectors.
+        below = {layer: _by_row(gradient, self._states[layer]) for layer, gradient in pooled.items()}
+        gradient = np.zeros((k, *self._states[0].shape), dtype=np.float32)
+        rows, offsets = [], []
+        for layer in range(last, -1, -1):
+            if layer in pooled:
+                gradient = gradient + pooled[layer]
+                del below[layer]
+            rows.append(sum(below.values(), _by_row(gradient, self._states[layer])))
+            offsets.append(offset)
+            if layer:
+                gradient, added = self._maps[layer - 1].back(gradient)
+                offset = offset + added
+        tables = np.stack(rows[::-1], axis=1)  # (k, L + 1, N)
+        columns = np.stack(offsets[::-1], axis=1)  # (k, L + 1, T)
+        return [
+            np.concatenate([tables[:, :, at], columns[:, :, [text]]], axis=2)
+            for text, at in enumerate(self._texts_at)
+        ]
+
+    def addends(self, text: int, layer: int) -> NDArray[np.float64]:
+        if len(self._heads) > 1:
+            return self.only(text).addends(0, layer)
+        n = len(self._states[0])
+        size = max(1, _ROWS // n)
+        return np.concatenate(
+            [
+                self._addends(layer, range(first, min(first + size, n + 1)))
+                for first in range(0, n + 1, size)
+            ]
+        )
+
+    def _addends(self, layer: int, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Return the addends of some tokens of the only text; number n is the offset."""
+        n = len(self._states[0])
+
+        def alone(state: Array) -> Array:
+            """Return (rows, n, h): in each row the vector of a single token, and zeros for all others."""
+            parts = np.zeros((len(rows), *state.shape), dtype=np.float32)
+            for position, row in enumerate(rows):
+                if row < n:
+                    parts[position, row] = state[row]
+            return parts
+
+        constant = np.array([[[row == n]] for row in rows], dtype=np.float32)
+        parts = {number: alone(self._states[number]) for number in range(layer + 1)}
+        for number in range(layer, len(self._maps)):
+            parts[number + 1] = self._maps[number].forward(parts[number], constant)
+        return self._heads[0].forward(parts, constant[:, 0])
+
+
+def _by_row(gradient: Array, state: Array) -> NDArray[np.float64]:
+    """Return the (k, N) inner products of k gradients with the vectors of a layer."""
+    return np.einsum("knh,nh->kn", gradient, state).astype(np.float64)
+
+
+class _Linear:
+    """y = x W^T + b."""
+
+    def __init__(self, parameters: Parameters, name: str) -> None:
+        self.weight, self.bias = parameters[f"{name}.weight"], parameters[f"{name}.bias"]
+
+    def __call__(self, x: Array, constant: Array | float = 1.0) -> Array:
+        y: Array = x @ self.weight.T
+        y += constant * self.bias
+        return y
+
+
+class _Norm:
+    """y = (x - mean(x)) * scale * weight + bias, with scale = 1 / sd(x)."""
+
+    def __init__(self, parameters: Parameters, name: str) -> None:
+        self.weight, self.bias = parameters[f"{name}.weight"], parameters[f"{name}.bias"]
+        self._eps = np.float32(parameters.eps)
+
+    def hold(self, x: Array) -> tuple[Array, Array]:
+        """Return y and the (N, 1) scales."""
+        y = x - x.mean(axis=-1, keepdims=True)
+        variance = np.einsum("nh,nh->n", y, y)[:, None] / np.float32(x.shape[-1])
+        scale = 1 / np.sqrt(variance + self._eps)
+        y *= scale
+        y *= self.weight
+        y += self.bias
+        return y, scale
+
+    def forward(self, x: Array, scale: Array, constant: Array) -> Array:
+        y = x - x.mean(axis=-1, keepdims=True)
+        y *= scale * self.weight
+        y += constant * self.bias
+        return y
+
+    def back(self, gradient: Array, scale: Array) -> Array:
+        gradient = gradient * (scale * self.weight)
+        gradient -= gradient.mean(axis=-1, keepdims=True)
+        return gradient
+
+
+class _Inputs:
+    """The embedding layer: from token IDs to the hidden states of layer 0."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._words, self._positions = parameters["words.weight"], parameters["positions.weight"]
+        self._first = parameters.first_position
+        self._types = parameters.get("types.weight")
+        self._norm = _Norm(parameters, "norm")
+        projected = "projection.weight" in parameters
+        self._projection = _Linear(parameters, "projection") if projected else None
+
+    def __call__(self, text: Encoded) -> Array:
+        vectors = self._words[text.ids] + self._positions[self._first : self._first + len(text.ids)]
+        if self._types is not None:
+            vectors = vectors + self._types[text.types]
+        vectors, _ = self._norm.hold(vectors)
+        return vectors if self._projection is None else self._projection(vectors)
+
+
+class _Layer:
+    """A post-norm encoder layer: attention and feed-forward, each followed by a sum and a norm."""
+
+    def __init__(self, parameters: Parameters, number: int) -> None:
+        names = ("query", "key", "value", "output", "up", "down")
+        linear = [_Linear(parameters, f"{number}.{name}") for name in names]
+        self.query, self.key, self.value, self.output, self.up, self.down = linear
+        self.attention_norm = _Norm(parameters, f"{number}.attention_norm")
+        self.norm = _Norm(parameters, f"{number}.norm")
+        self._heads, self._gate = parameters.heads, _GATES[parameters.activation]
+        self._distances = parameters.get("distances.weight")
+
+    def hold(self, x: Array, texts_at: Sequence[slice]) -> tuple[Array, _FrozenLayer]:
+        """Return the hidden states after this layer, and the layer as an affine map."""
+        query, key = self.query(x), self.key(x)
+        weights = [self._weights(query[at], key[at]) for at in texts_at]
+        attended = _attend(self.value(x)[None], weights, texts_at)[0]
+        middle, attention_scale = self.attention_norm.hold(x + self.output(attended))
+        up = self.up(middle)
+        gate = self._gate(up)
+        up *= gate
+        states, scale = self.norm.hold(middle + self.down(up))
+        return states, _FrozenLayer(self, weights, attention_scale, gate, scale, texts_at)
+
+    def _weights(self, query: Array, key: Array) -> Array:
+        """Return the (heads, n, n) attention weights of a text."""
+        queries, keys = (x.reshape(len(x), self._heads, -1).transpose(1, 0, 2) for x in (query, key))
+        scores = queries @ keys.transpose(0, 2, 1)
+        scores *= np.float32(queries.shape[-1] ** -0.5)
+        if self._distances is not None:
+            scores += _bias_of_distances(self._distances, len(query))
+        scores -= scores.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class _FrozenLayer:
+    """A layer as an affine map, for given texts.
+
+    Attributes:
+        weights: for each text, (heads, n, n) attention weights.
+        attention_scale, scale: (N, 1) scales of the two norms.
+        gate: (N, width) gates of the activation.
+    """
+
+    layer: _Layer
+    weights: Sequence[Array]
+    attention_scale: Array
+    gate: Array
+    scale: Array
+    texts_at: Sequence[slice]
+
+    def only(self, text: int, at: slice) -> _FrozenLayer:
+        """Return the map of a single text."""
+        of_rows = self.attention_scale[at], self.gate[at], self.scale[at]
+        return _FrozenLayer(self.layer, [self.weights[text]], *of_rows, [slice(0, at.stop - at.start)])
+
+    def forward(self, parts: Array, constant: Array) -> Array:
+        """Apply the map to (m, N, h) parts of the hidden states; biases are added where `constant` is 1, not 0."""
+        layer = self.layer
+        attended = _attend(layer.value(parts, constant), self.weights, self.texts_at)
+        middle = parts + layer.output(attended, constant)
+        middle = layer.attention_norm.forward(middle, self.attention_scale, constant)
+        up = layer.up(middle, constant)
+        up *= self.gate
+        return layer.norm.forward(middle + layer.down(up, constant), self.scale, constant)
+
+    def back(self, gradient: Array) -> tuple[Array, NDArray[np.float64]]:
+        """Return the gradients with respect to the layer's input, and what its biases add.
+
+        Args:
+            gradient: (k, N, h) gradients with respect to the layer's output.
+
+        Returns:
+            (k, N, h) gradients, and the (k, T) sums of biases times gradients.
+        """
+        layer = self.layer
+        added = self._added(gradient, layer.norm.bias)
+        gradient = layer.norm.back(gradient, self.scale)
+        added += self._added(gradient, layer.down.bias)
+        up = gradient @ layer.down.weight
+        up *= self.gate
+        added += self._added(up, layer.up.bias)
+        gradient += up @ layer.up.weight
+        added += self._added(gradient, layer.attention_norm.bias)
+        gradient = layer.attention_norm.back(gradient, self.attention_scale)
+        added += self._added(gradient, layer.output.bias)
+        turned = [weights.transpose(0, 2, 1) for weights in self.weights]
+        values = _attend(gradient @ layer.output.weight, turned, self.texts_at)
+        added += self._added(values, layer.value.bias)
+        gradient += values @ layer.value.weight
+        return gradient, added
+
+    def _added(self, gradient: Array, bias: Array) -> NDArray[np.float64]:
+        of_rows = (gradient @ bias).astype(np.float64)
+        return np.add.reduceat(of_rows, [at.start for at in self.texts_at], axis=1)
+
+
+def _attend(x: Array, weights: Sequence[Array], texts_at: Sequence[slice]) -> Array:
+    """Mix the (m, N, h) vectors of each text by its attention weights; each head mixes its own part of a vector."""
+    mixed = np.empty_like(x)
+    for of_text, at in zip(weights, texts_at, strict=True):
+        m, n, width = x[:, at].shape
+        heads = x[:, at].reshape(m, n, len(of_text), -1).transpose(2, 1, 0, 3)  # (heads, n, m, h / heads)
+        product = (of_text @ heads.reshape(len(of_text), n, -1)).reshape(heads.shape)
+        mixed[:, at] = product.transpose(2, 1, 0, 3).reshape(m, n, width)
+    return mixed
+
+
+def _bias_of_distances(table: Array, n: int) -> Array:
+    """Return MPNet's addends to attention scores, (heads, n, n), which depend on the distance of two tokens.
+
+    Distances are divided into buckets: half of the buckets for each direction; of these, half for a single distance
+    each, the others logarithmically up to a distance of 128.
+    """
+    half = len(table) // 2
+    exact = half // 2
+    distance = np.arange(n)[None, :] - np.arange(n)[:, None]
+    far = np.abs(distance)
+    steps = np.log(np.maximum(far, 1).astype(np.float32) / exact) / np.float32(np.log(128 / exact))
+    logarithmic = np.minimum(exact + (steps * (half - exact)).astype(np.int64), half - 1)
+    buckets = np.where(distance > 0, half, 0) + np.where(far < exact, far, logarithmic)
+    return np.ascontiguousarray(table[buckets].transpose(2, 0, 1))
+
+
+_CACHED = 1 << 14  # numbers that stay in a processor's cache
+_ERF = np.array([1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592], np.float32)
+
+
+def _gelu_gate(x: Array) -> Array:
+    """Return Phi(x), the distribution function of the normal distribution, to 3e-7.
+
+    Abramowitz & Stegun 1964, "Handbook of Mathematical Functions", 7.1.26.
+    """
+    gate = np.empty_like(x)
+    for numbers, out in zip(_pieces(x), _pieces(gate), strict=True):
+        z = np.abs(numbers) * np.float32(0.5**0.5)
+        t = 1 / (1 + np.float32(0.3275911) * z)
+        series = np.full_like(t, _ERF[0])
+        for coefficient in _ERF[1:]:
+            series *= t
+            series += coefficient
+        series *= t
+        z *= z
+        np.negative(z, out=z)
+        series *= np.exp(z, out=z)  # 1 - erf
+        series *= np.float32(-0.5)
+        series += np.float32(0.5)  # Phi(|x|) - 1 / 2
+        np.copysign(series, numbers, out=out)
+        out += np.float32(0.5)
+    return gate
+
+
+def _pieces(x: Array) -> Iterator[Array]:
+    flat = x.reshape(-1)
+    return (flat[first : first + _CACHED] for first in range(0, len(flat), _CACHED))
+
+
+def _relu_gate(x: Array) -> Array:
+    return (x > 0).astype(np.float32)
+
+
+_GATES = {"gelu": _gelu_gate, "relu": _relu_gate}
+
+
+class _Head:
+    """From hidden states to the embedding: choice of layers, pooling, pooler or Dense modules, dimension, length."""
+
+    def __init__(self, encoder: Encoder, parameters: Parameters) -> None:
+        self.n_layers, self.dimension = encoder.n_layers, encoder.dimension
+        self.pooling = encoder.pooling
+        # The pooler reads the last layer, whatever the layer to pool is.
+        self.choice = "-1" if self.pooling == "pooler" else encoder.layer
+        self.layers = pooled_layers(self.choice, self.n_layers)
+        self.modules = list(encoder.dense)
+        if self.pooling == "pooler":
+            pooler = _Linear(parameters, "pooler")
+            self.modules.insert(0, Dense(pooler.weight, pooler.bias, "Tanh"))
+
+    def hold(self, states: Sequence[Array]) -> _FrozenHead:
+        """Return the head as an affine map of the hidden states of a text."""
+        vectors = combined(dict(enumerate(states)), self.choice, self.n_layers)
+        count = np.float32(len(vectors) if self.pooling == "mean" else len(vectors) ** 0.5)
+        best = vectors.argmax(axis=0) if self.pooling == "max" else None
+        if self.pooling in ("cls", "pooler"):
+            vector = vectors[0]
+        elif best is not None:
+            vector = vectors[best, np.arange(vectors.shape[1])]
+        else:
+            vector = vectors.sum(axis=0) / count
+        gates = []
+        for module in self.modules:
+            linear = module.weight @ vector + module.bias
+            vector = module(vector[None])[0]
+            gates.append(_ratio(vector, linear))
+        kept = vector[: self.dimension]
+        length = np.linalg.norm(kept)
+        sizes = len(vectors), len(vector)
+        return _FrozenHead(self, *sizes, count, best, gates, kept / length, float(length))
+
+
+def _ratio(value: Array, linear: Array) -> Array:
+    """Return the gate of an activation, its value divided by its argument; 1 where that is 0."""
+    return np.divide(value, linear, out=np.ones_like(value), where=linear != 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _FrozenHead:
+    """The head as an affine map, for a text of n tokens.
+
+    Attributes:
+        width: length of the pooled vector, before it is truncated to d dimensions.
+        count: divisor of a sum of token vectors.
+        best: for pooling "max", the token with the maximum of each dimension.
+        gates: gates of the activation of each module.
+        embedding: (d,) embedding, the pooled vector divided by its `length`.
+    """
+
+    head: _Head
+    n: int
+    width: int
+    count: np.float32
+    best: NDArray[np.int64] | None
+    gates: Sequence[Array]
+    embedding: Array
+    length: float
+
+    def back(self, directions: NDArray[Any]) -> tuple[dict[int, Array], NDArray[np.float64]]:
+        """Return layer -> (k, n, h) gradients with respect to its hidden states, and the (k,) addends of biases."""
+        gradient: NDArray[Any] = directions / np.float32(self.length)
+        gradient = np.pad(gradient, ((0, 0), (0, self.width - gradient.shape[1])))
+        offset = np.zeros(len(directions))
+        for module, gate in zip(reversed(self.head.modules), reversed(self.gates), strict=True):
+            gradient = gradient * gate
+            offset += gradient.astype(np.float64) @ module.bias
+            gradient = gradient @ module.weight
+        return self._by_layer(self._by_token(gradient)), offset
+
+    def _by_token(self, gradient: Array) -> Array:
+        """Return the (k, n, h) gradients with respect to the token vectors, from those of the pooled vector."""
+        width = gradient.shape[1]
+        tokens = np.zeros((len(gradient), self.n, width), dtype=np.float32)
+        if self.head.pooling in ("cls", "pooler"):
+            tokens[:, 0] = gradient
+        elif self.best is not None:
+            tokens[:, self.best, np.arange(width)] = gradient
+        else:
+            tokens[:] = gradient[:, None] / self.count
+        return tokens
+
+    def _by_layer(self, gradient: Array) -> dict[int, Array]:
+        """Return the gradients with respect to each pooled layer, from those of their combination."""
+        layers, kind = self.head.layers, self.head.choice.rpartition(":")[0]
+        if kind == "concat":
+            return dict(zip(layers, np.split(gradient, len(layers), axis=-1), strict=True))
+        share = gradient / np.float32(len(layers)) if kind == "mean" else gradient
+        return dict.fromkeys(layers, share)
+
+    def forward(self, states: Mapping[int, Array], constant: Array) -> NDArray[np.float64]:
+        """Apply the map to (m, n, h) parts of the hidden states of each layer; return (m, d) parts of the embedding."""
+        head = self.head
+        chosen = [states[layer] for layer in head.layers]
+        kind = head.choice.rpartition(":")[0]
+        vectors = COMBINATIONS[kind](chosen) if kind else chosen[0]
+        if head.pooling in ("cls", "pooler"):
+            parts = vectors[:, 0]
+        elif self.best is not None:
+            parts = vectors[:, self.best, np.arange(vectors.shape[2])]
+        else:
+            parts = vectors.sum(axis=1) / self.count
+        for module, gate in zip(head.modules, self.gates, strict=True):
+            parts = (parts @ module.weight.T + constant * module.bias) * gate
+        return parts[:, : len(self.embedding)].astype(np.float64) / self.length

@@ -1,0 +1,24 @@
+"""Choice of the tracer: NumPy for models of the BERT family that OpenVINO runs, otherwise PyTorch."""
+
+from __future__ import annotations
+
+from search.encoding import Encoder
+from search.encoding.loading import cached_models
+from search.encoding.openvino_engine import OpenVINOEngine
+from search.explaining.traced import Tracer
+from search.explaining.traced_numpy import NumpyTracer
+
+
+@cached_models
+def tracer(encoder: Encoder) -> Tracer:
+    """Return the tracer of an encoder; the last three are cached.
+
+    Raises:
+        ModelError: PyTorch is needed and is not installed.
+    """
+    engine = encoder.engine
+    if isinstance(engine, OpenVINOEngine) and engine.has_parameters:
+        return NumpyTracer(encoder, engine)
+    from search.explaining.traced_torch import TorchTracer
+
+    return TorchTracer(encoder)
