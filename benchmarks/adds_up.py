@@ -5,13 +5,11 @@
 
 Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). For each pooling its corpus is indexed with the default
 model, each query is asked in each mode ("late" is hybrid, reranked by late interaction), and its ten hits are
-explained. Printed are the largest |score - sum of addends| and
-the largest |score - query embedding x stored embedding|. With `cls` and `pooler` the addends are integrated
-gradients, which are slow, so only --gradient-queries queries are asked, and the error is also given as a share of
-the score.
+explained. Printed are the largest |score - sum of addends|, with the contributions of the query's tokens and with those
+of the passage's tokens, and the largest |score - query embedding x stored embedding|.
 
-Below: the seconds of explaining ten hits, `Index.explain` from the query's text on, against encoding the ten
-passages once, in turn, medians of the ratios within one turn.
+Below: the seconds of explaining ten hits from the query's text on, against encoding the ten passages once, in turn,
+medians of the ratios within one turn: the query's words alone ("bars"), and also the passages' words ("all").
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ import search
 from search.encoding.encoder import with_context
 from search.records.visible_text import visible
 
-EXACT = ("mean", "mean_sqrt_len", "max")
 MODES: dict[str, dict[str, Any]] = {"dense": {"mode": "dense"}, "hybrid": {}, "late": {"rerank": "late"}}
 HITS = 10
 
@@ -43,10 +40,10 @@ class Figures:
 
     scores: int = 0
     sum_error: float = 0.0
-    share: float = 0.0
+    passage_error: float = 0.0
     drift: float = 0.0
-    steps: int = 0
     encode: list[float] = field(default_factory=list)
+    bars: list[float] = field(default_factory=list)
     explain: list[float] = field(default_factory=list)
 
 
@@ -54,19 +51,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--gradient-queries", type=int, default=5)
     parser.add_argument(
         "--documents", type=int, default=0, help="index only the first so many; 0 for all"
     )
-    parser.add_argument("--poolings", nargs="+", default=[*EXACT, "cls"])
+    parser.add_argument("--poolings", nargs="+", default=["mean", "max", "cls", "pooler"])
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     args = parser.parse_args()
     print(headline("numpy", "openvino", "torch", "transformers"))
     found: dict[str, Figures] = {}
     for folder, pooling in itertools.product(args.folders, args.poolings):
-        wanted = args.queries if pooling in EXACT else args.gradient_queries
         typed = [item["text"] for item in records(folder / "queries.jsonl", 0)]
-        queries = [text for text in typed if text.strip()][:wanted]
+        queries = [text for text in typed if text.strip()][: args.queries]
         with tempfile.TemporaryDirectory() as place:
             index = indexed(folder, Path(place), pooling, args.documents)
             for mode in args.modes:
@@ -99,41 +94,49 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> F
     for text in queries:
         hits = index.query(text, k=HITS, per_document=0, **mode)
         passages = [with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits]
-        started = time.perf_counter()
+        times = [time.process_time()]
         index.encoder.encode(passages, role="document")
-        between = time.perf_counter()
+        times.append(time.process_time())
         explained = index.explain(text, hits)
-        figures.explain.append(time.perf_counter() - between)
-        figures.encode.append(between - started)
-        for why in explained:
-            figures.scores += 1
-            figures.sum_error = max(figures.sum_error, abs(why.residual))
-            figures.share = max(figures.share, abs(why.residual / why.score))
-            figures.drift = max(figures.drift, abs(why.drift or 0.0))
-            figures.steps = max(figures.steps, why.steps)
+        errors = [abs(why.residual) for why in explained]
+        times.append(time.process_time())
+        sides = [why.weight * why.layers("passage")[0].sum() - why.meaning for why in explained]
+        times.append(time.process_time())
+        figures.encode.append(times[1] - times[0])
+        figures.bars.append(times[2] - times[1])
+        figures.explain.append(times[3] - times[1])
+        figures.scores += len(explained)
+        figures.sum_error = max(figures.sum_error, *errors)
+        figures.passage_error = max(figures.passage_error, *map(abs, sides))
+        figures.drift = max(figures.drift, *(abs(why.drift or 0.0) for why in explained))
     return figures
 
 
-def print_errors(found: dict[str, Figures]) -> None:
-    print(
-        f"\n{'largest |score - ...|':32}{'scores':>8}{'addends':>12}{'of score':>10}{'stored':>12}{'steps':>7}"
-    )
-    for name, figures in found.items():
+def print_errors(by_name: dict[str, Figures]) -> None:
+    print(f"\n{'largest |score - ...|':32}{'scores':>8}{'query':>12}{'passage':>12}{'stored':>12}")
+    for name, figures in by_name.items():
         print(
-            f"{name:32}{figures.scores:>8,}{figures.sum_error:>12.1e}{figures.share:>10.1e}"
-            f"{figures.drift:>12.1e}{figures.steps or 'exact':>7}"
+            f"{name:32}{figures.scores:>8,}{figures.sum_error:>12.1e}{figures.passage_error:>12.1e}"
+            f"{figures.drift:>12.1e}"
         )
 
 
-def print_times(found: dict[str, Figures]) -> None:
-    print(f"\n{'seconds for ten hits':32}{'encode':>8}{'explain':>12}{'ratio':>10}")
-    for name, figures in found.items():
+def print_times(by_name: dict[str, Figures]) -> None:
+    print(
+        f"\n{'processor seconds, ten hits':32}{'encode':>8}{'bars':>8}{'all':>8}{'bars, ratio':>12}{'all, ratio':>12}"
+    )
+    for name, figures in by_name.items():
         if not figures.scores:
             continue
-        ratio = statistics.median(b / a for a, b in zip(figures.encode, figures.explain, strict=True))
+        seconds = [statistics.median(times) for times in (figures.encode, figures.bars, figures.explain)]
+        ratios = [
+            statistics.median(b / a for a, b in zip(figures.encode, times, strict=True))
+            for times in (figures.bars, figures.explain)
+        ]
         print(
-            f"{name:32}{statistics.median(figures.encode):>8.3f}"
-            f"{statistics.median(figures.explain):>12.3f}{ratio:>10.2f}"
+            f"{name:32}"
+            + "".join(f"{value:>8.3f}" for value in seconds)
+            + "".join(f"{value:>12.2f}" for value in ratios)
         )
 
 

@@ -485,8 +485,6 @@ class Index:
         self,
         query: Query,
         hit: Hit | int,
-        *,
-        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> Explanation: ...
     @overload
@@ -494,16 +492,12 @@ class Index:
         self,
         query: Query,
         hit: Sequence[Hit | int],
-        *,
-        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> list[Explanation]: ...
     def explain(
         self,
         query: Query,
         hit: Hit | int | Sequence[Hit | int],
-        *,
-        progress: OnProgress | None = None,
         **options: Unpack[ExplainOptions],
     ) -> Explanation | list[Explanation]:
         """Explain the score of a passage for a query, token by token.
@@ -512,22 +506,18 @@ class Index:
             query: the query, as passed to `query`.
             hit: a hit, whose score is explained exactly; or a passage ID. Several hits of one query return a list, in
                 their order; their tokens are encoded in one batch.
-            layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
-                hidden state, "middle" the default.
-            gradients: "tokens", "pairs" or "off", for embeddings whose addends are not exact.
-            progress: callback for "pairs", which are slow.
+            layer: layer of both matrices: 0 for tokens as typed, "last" for their last vectors; None takes the middle
+                layer for `similarity`, and 0 for `contributions`.
             mode, weight, without: as for `query`, if `hit` is a passage ID; a `Hit` stores its own.
 
-        With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
-        that have a Dense module with an activation they are integrated gradients, which load the model in PyTorch;
-        `residual` is their error. "tokens" computes the addends of the tokens of each text in a few seconds; "off"
-        leaves the cosine whole.
+        Contributions are exact for every model and pooling, see `search.explaining.traced`. Models of the BERT family
+        that OpenVINO runs need no PyTorch for it.
 
         Raises:
             InputError: an empty query, an unknown passage ID, or an unknown layer.
         """
         hits = [hit] if isinstance(hit, Hit | int) else hit
-        explanations = self._searcher.explain(query, hits, progress, **options)
+        explanations = self._searcher.explain(query, hits, **options)
         return explanations[0] if isinstance(hit, Hit | int) else explanations
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:

@@ -33,12 +33,11 @@ from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits
 from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
-    AttributionOptions,
     CandidateOptions,
     EngineName,
     ExplainOptions,
     FilterOptions,
-    Gradients,
+    LayerOptions,
     LimitOptions,
     MatrixOptions,
     Pooling,
@@ -70,7 +69,6 @@ if TYPE_CHECKING:
     from search.records.document_map import DocumentMap
     from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
-    from search.records.reports import Progress
     from search.records.tokens import Layer
     from search.store.conditions import Where
 
@@ -273,15 +271,12 @@ class Searcher:
         self,
         query: Query,
         hits: Sequence[Hit | int],
-        progress: Callable[[Progress], None] | None = None,
         **options: Unpack[ExplainOptions],
     ) -> list[Explanation]:
         """Explain hits of one query, in their order; see `Index.explain`."""
-        ranking_options, how = split_options(options, RankingOptions, AttributionOptions)
+        ranking_options, layer = split_options(options, RankingOptions, LayerOptions)
         question, _ = self.parse(query)
-        return self.explainer(question, Ranking.of(**ranking_options), progress=progress, **how).explain(
-            hits
-        )
+        return self.explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
 
     def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
         """Explain the similarity of a passage to another passage or document; see `Index.explain_similar`."""
@@ -505,15 +500,11 @@ class Searcher:
         query: str | Question | EncodedQuery,
         ranking: Ranking,
         layer: Layer | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        gradients: Gradients = "tokens",
     ) -> Explainer:
         """Return what explains hits of a query."""
         from search.explaining.explainer import Explainer
-        from search.explaining.explanation import GradientMethod
 
-        method = GradientMethod(gradients, progress)
-        return Explainer(self.store, self.encoder, query, ranking, method, layer)
+        return Explainer(self.store, self.encoder, query, ranking, layer)
 
 
 def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:

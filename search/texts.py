@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining.explanation import (
-    GradientMethod,
-    explain_pair,
-    similarity_layer,
-    similarity_matrix,
-)
+from search.explaining.explanation import Layers, explain_pair, similarity_matrix
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 
@@ -22,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.options import Gradients, Pooling
-    from search.records.reports import Progress
+    from search.records.options import Pooling
     from search.records.tokens import Layer
 
 
@@ -86,27 +80,22 @@ def explain(
     layer: Layer | None = None,
     model: str | Encoder = DEFAULT_MODEL,
     pooling: Pooling | None = None,
-    gradients: Gradients = "tokens",
-    progress: Callable[[Progress], None] | None = None,
 ) -> Explanation:
     """Explain the cosine similarity of two texts, as `Index.explain` does for a hit.
 
     Args:
         query, passage: the two texts.
-        layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
-            hidden state, "middle" (the default) the one that aligns words best.
+        layer: layer of both matrices: 0 for tokens as typed, "last" for their last vectors; None takes the layer that
+            aligns words best (the middle one) for `similarity`, and 0 for `contributions`.
         model, pooling: as for `similarity`.
-        gradients, progress: as for `Index.explain`.
 
     Raises:
         InputError: the model has no such layer.
         TextTooLong: a text has more tokens than the model can read.
     """
     encoder = _encoder_of(model, pooling)
-    number = similarity_layer(layer, encoder.n_layers)
-    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[number, -1])
-    method = GradientMethod(gradients, progress=progress)
-    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layer=number, method=method)
+    first, second = encoder.inputs([query, passage])
+    return explain_pair(first, second, encoder, Layers.of(layer, encoder.n_layers))
 
 
 def _encoder_of(model: str | Encoder, pooling: Pooling | None) -> Encoder:

@@ -111,7 +111,7 @@ HEADS: dict[str, MakeArguments] = {
 }
 # Benchmarks that repeat what others, or the tests of their part, go through; they take longest.
 REPEATING = {
-    "cold_start", "encoder", "faults", "gradients", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
+    "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
     "precision", "serve", "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +19,7 @@ from search.cli.options import (
     matrix_option,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, lines_of, progress_bar
+from search.cli.output import DrawnOutput, Output, lines_of
 from search.errors import InputError
 from search.records import option_tools, options
 from search.records.hits import Hit
@@ -29,28 +28,21 @@ if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.records.explanations import Explanation
-    from search.render.heatmap import By
+    from search.render.heatmap import By, Units
 
 
 @dataclass(frozen=True)
 class MatrixView:
-    """Options of the matrices: the layer, and whether rows and columns are words or tokens."""
+    """Options of the matrices: the layer, whether rows and columns are words or tokens, or the table of all layers."""
 
     layer: LayerOption = None
     words: Annotated[bool, matrix_option("--words", help="Show whole words instead of tokens.")] = False
-    pairs: Annotated[
+    layers: Annotated[
         bool,
         matrix_option(
-            "--pairs", help="With pooling cls or pooler: the contribution of each pair of tokens."
+            "--layers", help="Print the contributions of both texts, traced to each layer of the model."
         ),
     ] = False
-
-    @contextmanager
-    def method(self, only_cosines: bool, quiet: bool) -> Iterator[dict[str, Any]]:
-        """Yield the options of an explanation, while a progress bar is shown."""
-        gradients = "pairs" if self.pairs else "off" if only_cosines else "tokens"
-        with progress_bar(quiet or not self.pairs) as progress:
-            yield {"layer": layer_of(self.layer), "gradients": gradients, "progress": progress}
 
     def show(
         self,
@@ -71,13 +63,23 @@ class MatrixView:
         from search.render import heatmap, page, picture
         from search.render.heatmap import units
 
-        drawn = units(why, by)
+        def png() -> bytes:
+            return picture.layers(why, by, hit) if self.layers else picture.explanation(why, drawn(), hit)
+
+        def drawn() -> Units:
+            return units(why, by)
+
+        def in_terminal(*args: Any, **style: Any) -> str:
+            if self.layers:
+                return heatmap.layers(*args, by=by, hit=hit, **style)
+            return (text or partial(heatmap.matrices, drawn=drawn(), hit=hit))(*args, **style)
+
         output.result(
             why,
-            text or partial(heatmap.matrices, drawn=drawn, hit=hit),
+            in_terminal,
             data=data,
-            png=lambda: picture.explanation(why, drawn, hit),
-            html=lambda: page.document(page.explanation(why, drawn, hit)),
+            png=png,
+            html=lambda: page.document(page.explanation(why, drawn(), hit)),
         )
 
 
@@ -93,6 +95,12 @@ def explain(
     typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Print the similarity and contribution matrix, by token.")
+    ] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", help="Print the score as a sum with its residual, and what belongs to no word."
+        ),
     ] = False,
 ) -> None:
     """Explain the score of a passage for TEXT, word by word.
@@ -110,14 +118,13 @@ def explain(
         hit = searcher_of(opened).hit(
             text, hit, **option_tools.select_options(chosen, options.RerankOptions)
         )
-    with view.method(matrix or view.words, output.quiet) as method:
-        explanation = opened.explain(text, hit, **method)
+    explanation = opened.explain(text, hit, layer=layer_of(view.layer))
     view.show(
         explanation,
         "token" if matrix and not view.words else "word",
         output,
         lambda: json.explanation(explanation, hit),
-        text=None if matrix or view.words else partial(why.explanation, hit=hit),
+        text=None if matrix or view.words else partial(why.explanation, hit=hit, details=details),
         hit=hit,
     )
     output.remarks(opened.notes)
@@ -214,7 +221,7 @@ def similarity(
     columns = lines_of(against) if against else None
     if not all(text.strip() for text in rows):
         raise InputError("one of the sentences is empty. Remove it.")
-    if tokens or view.words or view.layer:
+    if tokens or view.words or view.layer or view.layers:
         _show_pair([*rows, *(columns or [])], encoder, view, output)
     elif not rows or (columns is None and len(rows) < 2):
         raise InputError("give at least two sentences, or - to read them from standard input.")
@@ -247,9 +254,10 @@ def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, outpu
 
     by: By = "word" if view.words else "token"
     if len(texts) != 2:
-        raise InputError(f"--tokens, --words and --layer compare two texts, not {len(texts)}. Give two.")
+        raise InputError(
+            f"--tokens, --words, --layer and --layers compare two texts, not {len(texts)}. Give two."
+        )
     loaded = encoder.load()
-    with view.method(True, output.quiet) as method:
-        why = explain(*texts, model=loaded, **method)
+    why = explain(*texts, model=loaded, layer=layer_of(view.layer))
     view.show(why, by, output, lambda: json.explanation(why))
     output.remarks(loaded.notes)

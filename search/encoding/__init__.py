@@ -7,7 +7,8 @@ cache.py        models that are converted for OpenVINO, with their descriptions
 tokenizer.py    text -> WordPiece tokens with character offsets
 engine.py       common parts of the engines, which compute hidden states from batches of token ids
 engines.py      chooses between openvino_engine.py, which also converts models, and torch_engine.py
-pooling.py      hidden states -> one vector for each text, and each token's addend in it
+parameters.py   parameters of a converted model, for computations that OpenVINO does not offer
+pooling.py      hidden states -> one vector for each text
     encoder.py      the public `Encoder`, which combines all of these
     function.py     encoders from a program: functions, objects of other libraries
     workers.py      workers that encode: other processes, or actors of a Ray cluster

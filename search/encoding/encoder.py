@@ -20,7 +20,15 @@ from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_pro
 from search.encoding.engines import open_engine
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
-from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
+from search.encoding.tokenizer import (
+    Encoded,
+    ModelInput,
+    Role,
+    encode_ids,
+    load_tokenizer,
+    strings,
+    with_context,
+)
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
 from search.records.tokens import TokenVectors
@@ -205,13 +213,6 @@ class Encoder:
         why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
-    @property
-    def has_addends(self) -> bool:
-        """True if a cosine is exactly a sum over tokens; otherwise it is split by gradients."""
-        activations = {activation for _, activation in self.description.dense}
-        linear = activations <= {"Identity"} and not (activations and self.pooling == "max")
-        return linear and not self.description.only_torch and self.pooling not in ("cls", "pooler")
-
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """Dense modules of the model, applied after pooling; usually none."""
@@ -324,13 +325,8 @@ class Encoder:
             TextTooLong: a text has more than `max_tokens` tokens. Nothing is truncated, because dropped tokens could
                 not be explained.
         """
-        texts = strings(texts)
-        contexts = [""] * len(texts) if contexts is None else strings(contexts)
-        hidden = [()] * len(texts) if hidden is None else hidden
-        read = [VisibleText(text, spans) for text, spans in zip(texts, hidden, strict=True)]
-        prompt = self.prompt(role)
-        whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
-        encoded = self._encoded(whole, False)
+        inputs = self.inputs(texts, contexts=contexts, hidden=hidden, role=role)
+        encoded = [text.encoded for text in inputs]
         choices = {
             layer if isinstance(layer, str) else layer_number(layer, self.n_layers): poolings.check_layer(
                 layer, self.n_layers
@@ -345,19 +341,45 @@ class Encoder:
             by_choice = {
                 name: combined(states.layers, choice, self.n_layers) for name, choice in choices.items()
             }
-            to_pool = combined(states.layers, self.layer, self.n_layers)
             for row, i in enumerate(batch):
                 n = len(encoded[i].ids)
                 results[i] = TokenVectors(
-                    text=texts[i],
-                    context=contexts[i],
-                    hidden=hidden[i],
-                    tokens=tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
+                    text=inputs[i].text,
+                    context=inputs[i].context,
+                    hidden=inputs[i].hidden,
+                    tokens=inputs[i].tokens,
                     layers={name: by_choice[name][row, :n].copy() for name in by_choice},
                     embedding=embeddings[row],
-                    addends=self._addends(to_pool[row, :n]),
                 )
-        return [results[i] for i in range(len(texts))]
+        return [results[i] for i in range(len(inputs))]
+
+    def inputs(
+        self,
+        texts: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        hidden: Sequence[Spans] | None = None,
+        role: Role | None = None,
+    ) -> list[ModelInput]:
+        """Return texts as the model reads them, without running it; arguments and errors as for `tokens`."""
+        texts = strings(texts)
+        contexts = [""] * len(texts) if contexts is None else strings(contexts)
+        hidden = [()] * len(texts) if hidden is None else hidden
+        read = [VisibleText(text, spans) for text, spans in zip(texts, hidden, strict=True)]
+        prompt = self.prompt(role)
+        whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
+        return [
+            ModelInput(
+                texts[i],
+                contexts[i],
+                hidden[i],
+                whole[i],
+                role,
+                tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
+                encoded,
+            )
+            for i, encoded in enumerate(self._encoded(whole, False))
+        ]
 
     def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
         """Yield (positions of the batch's texts, their hidden states) for each batch."""
@@ -383,11 +405,6 @@ class Encoder:
             for dense in self.dense:
                 vectors = dense(vectors)
         return poolings.unit(vectors[:, : self.dimension], self.files.name)
-
-    def _addends(self, states: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        if self.description.only_torch:
-            return None
-        return poolings.addends(states, self.pooling, self.dense, self.dimension)
 
     def _pooling(self, pooling: Pooling | None) -> str:
         own, only = self.description.pooling, self.description.only_torch

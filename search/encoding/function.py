@@ -11,7 +11,7 @@ import numpy as np
 
 from search.encoding import pooling as poolings
 from search.encoding.encoder import Encoder, Role
-from search.encoding.tokenizer import strings, with_context
+from search.encoding.tokenizer import Encoded, ModelInput, strings, with_context
 from search.errors import InputError, ModelError
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
 from search.records.tokens import Token, TokenVectors
@@ -139,25 +139,44 @@ class FunctionEncoder(Encoder):
         layers: Sequence[int | str] = (-1,),
     ) -> list[TokenVectors]:
         """Return the embedding of each text as the vector of a single token, which stands for the whole text."""
+        inputs = self.inputs(texts, contexts=contexts, hidden=hidden, role=role)
+        vectors = self.encode([text.whole for text in inputs], role=role)
+        return [
+            TokenVectors(
+                text=text.text,
+                context=text.context,
+                hidden=text.hidden,
+                tokens=text.tokens,
+                layers={0: vector[None], 1: vector[None]},
+                embedding=vector,
+            )
+            for text, vector in zip(inputs, vectors, strict=True)
+        ]
+
+    def inputs(
+        self,
+        texts: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        hidden: Sequence[Spans] | None = None,
+        role: Role | None = None,
+    ) -> list[ModelInput]:
+        """Return texts with a single token, which stands for the whole text."""
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
         hidden = [()] * len(texts) if hidden is None else hidden
-        read = (VisibleText(text, spans).text for text, spans in zip(texts, hidden, strict=True))
-        whole = list(map(with_context, contexts, read))
         token = Token(_ADDEND, 0, 0, 0, True, None, "special")
         return [
-            TokenVectors(
-                text=text,
-                context=context,
-                hidden=spans,
-                tokens=(token,),
-                layers={0: vector[None], 1: vector[None]},
-                embedding=vector,
-                addends=vector[None],
+            ModelInput(
+                text,
+                context,
+                spans,
+                with_context(context, VisibleText(text, spans).text),
+                role,
+                (token,),
+                Encoded([0], [0]),
             )
-            for text, context, spans, vector in zip(
-                texts, contexts, hidden, self.encode(whole, role=role), strict=True
-            )
+            for text, context, spans in zip(texts, contexts, hidden, strict=True)
         ]
 
     def _called(self, function: Callable[[list[str]], Any], texts: list[str]) -> NDArray[np.float32]:

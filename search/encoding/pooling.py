@@ -11,13 +11,12 @@ With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
     cls            h_1, the vector of [CLS]
     pooler         tanh(W h_1 + b), BERT's own layer over [CLS] (Devlin et al. 2018, "BERT")
 
-Dense modules may follow: activation(W x + b). With the identity as activation the embedding stays linear in the token
-vectors, so its scores can still be explained exactly.
+Dense modules may follow: activation(W x + b).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -128,31 +127,6 @@ def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
             f"for {len(bad)} of {len(vectors)} texts. Its weights are damaged, or exceed the range of fp16."
         )
     return (vectors / lengths).astype(np.float32, copy=False)
-
-
-def addends(
-    vectors: NDArray[np.float32], pooling: str, modules: Sequence[Dense], dimension: int
-) -> NDArray[np.float32] | None:
-    """Return one vector per token, such that pooling these vectors gives the embedding before it is scaled.
-
-    None if a Dense module has an activation. Dense modules without one, and the truncation to `dimension`, are linear,
-    so they can be applied to each token vector instead of the pooled vector.
-
-    Args:
-        vectors: (n, d) hidden states of one text's tokens.
-
-    Returns:
-        (n, dimension) float32.
-    """
-    if pooling not in ("mean", "mean_sqrt_len", "max"):
-        return None
-    if modules and (pooling == "max" or any(dense.activation != "Identity" for dense in modules)):
-        return None
-    if modules and pooling == "mean_sqrt_len":
-        vectors = vectors * np.float32(len(vectors) ** 0.5)
-    for dense in modules:
-        vectors = dense(vectors)
-    return vectors[:, :dimension].copy()
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:

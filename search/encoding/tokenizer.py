@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from search.encoding.loading import alone
 from search.errors import InputError, ModelError, TextTooLong
 from search.records.tokens import Part, Token
-from search.records.visible_text import VisibleText
+from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
     import tokenizers
@@ -30,6 +30,26 @@ class Encoded:
     ids: list[int]
     types: list[int]
     dropped: int = 0
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """A text as the model reads it.
+
+    Attributes:
+        text, context, hidden: the text, the text encoded before it, and its spans that are not encoded.
+        whole: the encoded string: prompt, context and visible text.
+        role: role of the text; None for none.
+        tokens: n tokens of `whole`, special tokens included; `encoded` has their ids.
+    """
+
+    text: str
+    context: str
+    hidden: Spans
+    whole: str
+    role: Role | None
+    tokens: tuple[Token, ...]
+    encoded: Encoded
 
 
 def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenizers.Tokenizer:

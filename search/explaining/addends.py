@@ -21,7 +21,6 @@ from search.records.hits import Hit
 from search.records.option_tools import Ranking
 from search.records.options import LATE_SHARE
 from search.records.shares import Term
-from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.snapshot import Snapshot
 from search.store.token_vectors import stored_positions
@@ -77,18 +76,16 @@ class AddendFinder:
         fusions: dict[Ranking, Fusion] = {}
         return [self._fetch(snapshot, hit, fusions) for hit in hits]
 
-    def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
-        """Return the addends of a hit.
-
-        Args:
-            stored: data of the hit from the index.
-            encoded: token vectors of its passage.
-        """
+    def of(self, hit: Hit, stored: IndexedHit) -> Addends:
+        """Return the addends of a hit; `stored` is its data from the index."""
         if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
             name = f"score of {hit.ranking.rerank}"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
         if hit.ranking.rerank == "":
             return Addends(stored.embedding, stored.terms, stored.score)
+        (encoded,) = self._encoder.tokens(
+            [hit.text], contexts=[hit.context], hidden=[hit.hidden], role="document"
+        )
         (matched,) = self._late.matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )

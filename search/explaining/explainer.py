@@ -10,9 +10,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +19,7 @@ from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends, IndexedHit
-from search.explaining.explanation import (
-    GradientMethod,
-    encoded_parts,
-    explain_pair,
-    explain_parts,
-    similarity_layer,
-)
+from search.explaining.explanation import Layers, TextPart, TracedHits
 from search.indexing.compare import walk_folder
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
@@ -36,11 +29,11 @@ from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.option_tools import Ranking
-from search.records.shares import Share
-from search.records.tokens import TokenVectors
+from search.records.shares import Term
 from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath
 from search.store.settings import IndexMeta, Source
+from search.store.terms import unquoted
 
 if TYPE_CHECKING:
     from search.records.tokens import Layer
@@ -119,7 +112,6 @@ class Explainer:
     Args:
         query: a text that is not empty, or a query of several parts.
         ranking: options for ranking passages named by ID or path; a `Hit` has its own.
-        method: for embeddings whose addends are not exact.
         layer: see `search.explain`.
 
     Attributes:
@@ -135,19 +127,16 @@ class Explainer:
         encoder: Encoder,
         query: str | Question | EncodedQuery,
         ranking: Ranking,
-        method: GradientMethod,
         layer: Layer | None = None,
     ) -> None:
-        self._store, self._encoder, self._method = store, encoder, method
-        self._ranking = ranking
-        self._layer = similarity_layer(layer, encoder.n_layers)
-        layers = [self._layer, -1]
+        self._store, self._encoder, self._ranking = store, encoder, ranking
+        self._layers = Layers.of(layer, encoder.n_layers)
         with query_fits():
             if isinstance(query, Question):
                 query = encoded_question(query, ranking, encoder, store, explained=True)
             if isinstance(query, str):
-                query = encoded_text(query, encoder, layers)
-            self._parts = encoded_parts(encoder, query.parts, layers)
+                query = encoded_text(query, encoder, [-1])
+            self._parts = _text_parts(query, encoder)
         self.query, self._finder = query, AddendFinder(encoder, query)
 
     def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
@@ -265,37 +254,51 @@ class Explainer:
         """Explain hits; `indexed` has the data of each hit from the index."""
         if not hits:
             return []
+        if not self._parts:
+            raise InputError(
+                "a query without text cannot be explained. Use explain_similar for an example."
+            )
         with query_fits("text"):
-            vectors = self._encoder.tokens(
+            passages = self._encoder.inputs(
                 [hit.text for hit in hits],
                 contexts=[hit.context for hit in hits],
                 hidden=[hit.hidden for hit in hits],
                 role="document",
-                layers=[self._layer, -1],
             )
-        addends = [self._finder.of(*args) for args in zip(hits, indexed, vectors, strict=True)]
-        return [self._explanation(*args) for args in zip(hits, vectors, addends, strict=True)]
+        embeddings = np.stack([of_hit.embedding for of_hit in indexed])
+        traced = TracedHits(self._encoder, self._parts, passages, embeddings, self._layers)
+        return [
+            self._explanation(traced, number, hit, self._finder.of(hit, of_hit))
+            for number, (hit, of_hit) in enumerate(zip(hits, indexed, strict=True))
+        ]
 
-    def _explanation(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
+    def _explanation(self, traced: TracedHits, number: int, hit: Hit, addends: Addends) -> Explanation:
         weight = hit.ranking.weight * hit.ranking.first_share
-        if parts := self.query.parts:
-            explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
-        else:
-            assert self.query.tokens is not None
-            explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(
-            encoder=self._encoder, layer=self._layer, weight=weight, method=self._method
+        examples = tuple(
+            Term(part.name, weight * part.factor * float(part.embedding @ addends.embedding), kind="like")
+            for part in self.query.parts
+            if not part.text and weight
         )
-        return replace(
-            why,
-            cosine=why.cosine if hit.cosine is None else hit.cosine,
+        fields: dict[str, Any] = {} if hit.cosine is None else {"cosine": hit.cosine}
+        return traced.explanation(
+            number,
             score=hit.score,
             mode=hit.ranking.mode,
             weight=weight,
-            terms=(*why.terms, *addends.terms),
+            terms=(*examples, *addends.terms),
             late=addends.late,
             recomputed=addends.recomputed,
+            **fields,
         )
+
+
+def _text_parts(query: EncodedQuery, encoder: Encoder) -> list[TextPart]:
+    """Return the parts of a query that have a text."""
+    if query.parts:
+        return [TextPart.of(encoder, part) for part in query.parts if part.text]
+    assert query.embedding is not None  # a query that is explained is encoded
+    (read,) = encoder.inputs([unquoted(query.text)], role="query")
+    return [TextPart(read, 1.0, query.embedding)]
 
 
 def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contrast:
@@ -305,14 +308,12 @@ def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contr
     to one score only (such as a keyword) counts as 0 in the other.
     """
     in_a, in_b = _by_word(why_a), _by_word(why_b)
-    nothing = Share("", "", 0, 0, 0.0)
-    words = []
-    for key in dict.fromkeys([*in_a, *in_b]):
-        share_a, share_b = in_a.get(key, nothing), in_b.get(key, nothing)
-        contributions = share_a.contribution, share_b.contribution
-        words.append(Difference(*key, *contributions, share_a.partners, share_b.partners))
+    words = [
+        Difference(*key, in_a.get(key, 0.0), in_b.get(key, 0.0)) for key in dict.fromkeys([*in_a, *in_b])
+    ]
     return Contrast(why_a.query, a, b, tuple(words))
 
 
-def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], Share]:
-    return {(share.text, share.kind, share.start, share.end): share for share in why.shares()}
+def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], float]:
+    shares = why.shares(partners=0)
+    return {(share.text, share.kind, share.start, share.end): share.contribution for share in shares}

@@ -1,42 +1,40 @@
-"""Build an `Explanation`, with its two matrices, from two encoded texts and a score.
+"""Build an `Explanation` from texts and scores.
 
-The similarity matrix compares tokens. The contribution matrix splits the cosine of the two embeddings into
-addends: with mean pooling over n query tokens and m passage tokens
-
-    cos(q, p) = (mean_i q_i) . (mean_j p_j) / (|q_mean| |p_mean|)
-              = sum_ij  (q_i . p_j) / (n m |q_mean| |p_mean|)
-
-so each pair of tokens adds (q_i . p_j) / (n m |q_mean| |p_mean|), and these addends sum to the cosine.
+The similarity matrix compares tokens. Contributions are addends of the cosine of the two embeddings: of the tokens of
+the query, of the tokens of the passage, or of pairs of tokens; see `search.explaining.traced`. A text is traced when
+one of its contributions is used first, all passages together. Contributions of the query's tokens need only the stored
+embeddings of the passages.
 
 For a query of several parts, the cosine is the sum of the parts' cosines times their factors (see
-`search.ranking.question`). The contribution matrices of the parts, times these factors, are stacked by rows; a part
-without tokens is a single addend.
+`search.ranking.question`), so the contributions of their tokens are multiplied by these factors. A part without tokens
+is a single addend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.encoding import Encoder
-from search.encoding.pooling import check_layer, layer_number
+from search.encoding.pooling import check_layer, combined, layer_number
 from search.errors import InputError
+from search.explaining.traced import Traces, pairs
+from search.explaining.tracers import tracer
 from search.records.explanations import Explanation
-from search.records.options import Gradients
-from search.records.reports import Progress
-from search.records.shares import Term
-from search.records.tokens import Token, TokenVectors
+from search.records.tokens import Token
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.tokenizer import Role
+    from search.encoding.tokenizer import ModelInput
     from search.ranking.question import QuestionPart
-    from search.records.tokens import Layer, Matrix
+    from search.records.explanations import Side
+    from search.records.tokens import Layer, Matrix, Table
 
 
 def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.float32]:
@@ -56,42 +54,6 @@ def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.
     """
     cosines = _directions(query) @ _directions(passage).T
     return np.clip(cosines, -1, 1).astype(np.float32)
-
-
-def contribution_matrix(
-    query: NDArray[Any], passage: NDArray[Any], pooling: str = "mean"
-) -> NDArray[np.float64]:
-    """Addend of each pair of tokens in the cosine of the two pooled embeddings.
-
-    Args:
-        query: (q, d) last-layer vectors of all query tokens, special tokens included.
-        passage: (p, d) last-layer vectors of all passage tokens.
-        pooling: "mean" or "mean_sqrt_len", which give the same cosine; or "max", where the addend of a dimension
-            belongs to the two tokens with the largest values in it.
-
-    Returns:
-        (q, p) float64; its sum is the cosine, to rounding. Addends may be negative.
-
-    Raises:
-        InputError: a pooled vector is all zeros.
-
-    Example:
-        >>> contribution_matrix(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.0]])).round(4)
-        array([[0.7071],
-               [0.    ]])
-    """
-    q, p = query.astype(np.float64), passage.astype(np.float64)
-    if pooling == "max":
-        pairs = np.zeros((len(q), len(p)))
-        np.add.at(pairs, (q.argmax(axis=0), p.argmax(axis=0)), q.max(axis=0) * p.max(axis=0))
-        pooled = q.max(axis=0), p.max(axis=0)
-    else:
-        pairs = (q @ p.T) / (len(q) * len(p))
-        pooled = q.mean(axis=0), p.mean(axis=0)
-    lengths = np.linalg.norm(pooled[0]) * np.linalg.norm(pooled[1])
-    if lengths == 0:
-        raise InputError("the token vectors sum to zero, so the text has no cosine.")
-    return pairs / lengths
 
 
 def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
@@ -134,153 +96,163 @@ def similarity_layer(layer: Layer | None, n_layers: int) -> Layer:
 
 
 @dataclass(frozen=True)
-class GradientMethod:
-    """Method for embeddings whose addends are not exact; see `search.explaining.gradients`.
+class Layers:
+    """Layers of an explanation: of its contributions, and of its cosines, as `similarity_layer` returns it."""
+
+    contributions: int
+    similarity: Layer
+
+    @classmethod
+    def of(cls, layer: Layer | None, n_layers: int) -> Layers:
+        """Return the layers for an option: both are the same number, if it names a single layer.
+
+        Raises:
+            InputError: the model has no such layer.
+        """
+        similarity = similarity_layer(layer, n_layers)
+        traced = 0 if layer is None or isinstance(similarity, str) else similarity
+        return cls(traced, similarity)
+
+
+@dataclass(frozen=True, eq=False)
+class TextPart:
+    """A part of a query that has a text.
 
     Attributes:
-        gradients: "tokens", "pairs" or "off".
-        progress: callback for "pairs".
+        factor: the query's cosine is the sum of the parts' cosines times these factors.
+        embedding: (d,) unit length.
     """
 
-    gradients: Gradients = "tokens"
-    progress: Callable[[Progress], None] | None = None
+    input: ModelInput
+    factor: float
+    embedding: Matrix
 
-    def __post_init__(self) -> None:
-        if self.gradients not in get_args(Gradients):
-            raise InputError(
-                f"gradients is {self.gradients!r}. Choose one of: {', '.join(get_args(Gradients))}."
-            )
+    @classmethod
+    def of(cls, encoder: Encoder, part: QuestionPart) -> TextPart:
+        """Return a part that has a text."""
+        contexts = [part.context] if part.context else None
+        (read,) = encoder.inputs([part.text], contexts=contexts, role=part.role)
+        return cls(read, part.factor, part.embedding)
 
 
-def explain_pair(
-    query: TokenVectors,
-    passage: TokenVectors,
-    *,
-    encoder: Encoder,
-    layer: Layer,
-    roles: tuple[Role | None, Role | None] = (None, None),
-    weight: float = 1.0,
-    method: GradientMethod = GradientMethod(),
-) -> Explanation:
-    """Explain the cosine of two texts; the cosine is the score.
+class TracedHits:
+    """Contributions and cosines of a query and its hits, computed when they are used first.
 
     Args:
-        query, passage: token vectors from `encoder`, of the last layer and of `layer`.
-        layer: layer of the similarity matrix.
-        roles: roles that the two texts were encoded with.
-        weight: weight of the cosine in the score.
+        parts: parts of the query that have a text.
+        passages: K passages.
+        embeddings: (K, d) their embeddings.
+        layers: layers of an explanation.
     """
-    cosine = float(query.embedding @ passage.embedding)
-    pairs, margins, steps = None, None, 0
-    terms: tuple[Term, ...] = ()
-    if query.addends is not None and passage.addends is not None:
-        pairs = contribution_matrix(query.addends, passage.addends, encoder.pooling)
-    elif method.gradients == "off" or not weight:
-        margins = np.zeros(len(query.tokens)), np.zeros(len(passage.tokens))
-        terms = (Term("cosine", weight * cosine, kind="model"),) if weight else ()
-    else:
-        from search.explaining.gradients import NODES, attribution
 
-        split = attribution(encoder, query, roles[0])
-        if method.gradients == "pairs":
-            pairs, steps = split.pairs(passage, roles[1], method.progress), NODES[0]
-        else:
-            margins, steps = split.margins(passage, roles[1])
-    return Explanation(
-        query=query.text,
-        passage=passage.text,
-        context=passage.context,
-        hidden=passage.hidden,
-        query_tokens=query.tokens,
-        passage_tokens=passage.tokens,
-        similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
-        similarity_layer=layer,
-        n_layers=encoder.n_layers,
-        contributions=pairs,
-        margins=margins,
-        terms=terms,
-        cosine=cosine,
-        score=cosine,
-        mode="dense",
-        pooling=encoder.pooling,
-        steps=steps,
-    )
+    def __init__(
+        self,
+        encoder: Encoder,
+        parts: Sequence[TextPart],
+        passages: Sequence[ModelInput],
+        embeddings: Matrix,
+        layers: Layers,
+    ) -> None:
+        self._encoder, self._layers = encoder, layers
+        self._parts, self._passages, self._embeddings = parts, passages, embeddings
+
+    @cached_property
+    def _query(self) -> Traces:
+        return tracer(self._encoder).trace([part.input for part in self._parts])
+
+    @cached_property
+    def _traced_passages(self) -> Traces:
+        return tracer(self._encoder).trace(self._passages)
+
+    @cached_property
+    def query_tables(self) -> Table:
+        """(K, L + 1, q + 1) contributions of the query's tokens to the cosine with each passage."""
+        directions = np.broadcast_to(self._embeddings, (len(self._parts), *self._embeddings.shape))
+        tables = [
+            part.factor * table
+            for part, table in zip(self._parts, self._query.products(directions), strict=True)
+        ]
+        offset = np.sum([table[:, :, -1:] for table in tables], axis=0)
+        return np.concatenate([*(table[:, :, :-1] for table in tables), offset], axis=2)
+
+    @cached_property
+    def passage_tables(self) -> list[Table]:
+        """For each passage, (L + 1, p + 1) contributions of its tokens to the cosine with the query."""
+        direction = np.sum([part.factor * part.embedding for part in self._parts], axis=0)
+        directions = np.broadcast_to(direction, (len(self._passages), 1, len(direction)))
+        return [table[0] for table in self._traced_passages.products(directions)]
+
+    def pairs(self, hit: int, layer: int) -> Table:
+        """Return the (q + 1, p + 1) contributions of pairs of tokens, the offsets last."""
+        passage = self._traced_passages.only(hit)
+        cells = [
+            part.factor * pairs(self._query.only(i), passage, layer) for i, part in enumerate(self._parts)
+        ]
+        offset = np.sum([of_part[-1:] for of_part in cells], axis=0)
+        return np.concatenate([*(of_part[:-1] for of_part in cells), offset])
+
+    def similarity(self, hit: int) -> Matrix:
+        """Return the (q, p) cosines of token vectors."""
+        vectors = self._vectors(self._traced_passages, hit)
+        rows = [
+            similarity_matrix(self._vectors(self._query, i), vectors) for i in range(len(self._parts))
+        ]
+        return np.concatenate(rows)
+
+    def _vectors(self, traces: Traces, text: int) -> NDArray[np.float32]:
+        states, n_layers = dict(enumerate(traces.states(text))), self._encoder.n_layers
+        return combined(states, check_layer(self._layers.similarity, n_layers), n_layers)
+
+    def explanation(self, hit: int, **fields: Any) -> Explanation:
+        """Return the explanation of a hit's cosine, or with other `fields` of its score."""
+        query = [part.input for part in self._parts]
+        texts = [text.text for text in query]
+        passage = self._passages[hit]
+        direction = np.sum([part.factor * part.embedding for part in self._parts], axis=0)
+        cosine = float(direction @ self._embeddings[hit])
+        values: dict[str, Any] = {
+            "query": "\n".join(texts),
+            "passage": passage.text,
+            "context": passage.context,
+            "hidden": passage.hidden,
+            "query_tokens": _concatenated([text.tokens for text in query], texts),
+            "passage_tokens": passage.tokens,
+            "layer": self._layers.contributions,
+            "similarity_layer": self._layers.similarity,
+            "n_layers": self._encoder.n_layers,
+            "terms": (),
+            "cosine": cosine,
+            "score": cosine,
+            "mode": "dense",
+            "pooling": self._encoder.pooling,
+            "numbers": HitNumbers(self, hit),
+        }
+        return Explanation(**values | fields)
 
 
-def encoded_parts(
-    encoder: Encoder, parts: Sequence[QuestionPart], layers: Sequence[int | str]
-) -> list[TokenVectors | None]:
-    """Return the token vectors of the parts that have a text; None for the others."""
-    vectors: list[TokenVectors | None] = []
-    for part in parts:
-        if part.text:
-            vectors += encoder.tokens(
-                [part.text],
-                contexts=[part.context] if part.context else None,
-                role=part.role,
-                layers=layers,
-            )
-        else:
-            vectors.append(None)
-    return vectors
+@dataclass(frozen=True)
+class HitNumbers:
+    """Numbers of a single hit."""
+
+    hits: TracedHits
+    number: int
+
+    def table(self, side: Side) -> Table:
+        hits = self.hits
+        return (hits.query_tables if side == "query" else hits.passage_tables)[self.number]
+
+    def pairs(self, layer: int) -> Table:
+        return self.hits.pairs(self.number, layer)
+
+    def similarity(self) -> Matrix:
+        return self.hits.similarity(self.number)
 
 
-def explain_parts(
-    parts: Sequence[QuestionPart],
-    tokens: Sequence[TokenVectors | None],
-    passage: TokenVectors,
-    embedding: Matrix,
-    *,
-    encoder: Encoder,
-    layer: Layer,
-    weight: float,
-    method: GradientMethod,
-) -> Explanation:
-    """Explain a cosine like `explain_pair`, for a query of several parts.
-
-    Args:
-        tokens: token vectors of each part, from `encoded_parts`.
-        embedding: stored embedding of the passage.
-        weight: weight of the cosine in the score.
-    """
-    explanations = []
-    others = []
-    for part, part_tokens in zip(parts, tokens, strict=True):
-        if part_tokens is None and weight:
-            added = weight * part.factor * float(part.embedding @ embedding)
-            others.append(Term(part.name, added, kind="like"))
-        elif part_tokens is not None:
-            pair = explain_pair(
-                part_tokens,
-                passage,
-                encoder=encoder,
-                layer=layer,
-                roles=(part.role, "document"),
-                weight=weight * part.factor,
-                method=method,
-            )
-            others += [replace(term, term=f"{term.term}: {part_tokens.text}") for term in pair.terms]
-            explanations.append((part.factor, pair))
-    if not explanations:
-        raise InputError("a query without text cannot be explained. Use explain_similar for an example.")
-    texts = [pair.query for _, pair in explanations]
-    _, first = explanations[0]
-    pairs = [
-        factor * pair.contributions for factor, pair in explanations if pair.contributions is not None
-    ]
-    sides = [(factor * pair.sums[0], factor * pair.sums[1]) for factor, pair in explanations]
-    return replace(
-        first,
-        query="\n".join(texts),
-        query_tokens=_concatenated([pair.query_tokens for _, pair in explanations], texts),
-        similarity=np.vstack([pair.similarity for _, pair in explanations]).astype(np.float32),
-        contributions=np.vstack(pairs) if pairs else None,
-        margins=None
-        if pairs
-        else (np.concatenate([a for a, _ in sides]), np.sum([b for _, b in sides], axis=0)),
-        terms=tuple(others),
-        steps=max(pair.steps for _, pair in explanations),
-    )
+def explain_pair(query: ModelInput, passage: ModelInput, encoder: Encoder, layers: Layers) -> Explanation:
+    """Explain the cosine of two texts; the cosine is the score."""
+    first, second = (encoder.encode([text.whole]) for text in (query, passage))
+    part = TextPart(query, 1.0, first[0])
+    return TracedHits(encoder, [part], [passage], second, layers).explanation(0)
 
 
 def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:

@@ -29,10 +29,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from search.encoding import Encoder
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.tokenizer import Encoded
+    from search.encoding.tokenizer import ModelInput
 
 
 class Traces(ABC):
@@ -74,8 +76,8 @@ class Traces(ABC):
 class Tracer(Protocol):
     """Traces the texts of one encoder."""
 
-    def trace(self, texts: Sequence[Encoded]) -> Traces:
-        """Run the model on texts, each of which has at least one token."""
+    def trace(self, texts: Sequence[ModelInput]) -> Traces:
+        """Run the model on texts, each of which has at least a token."""
 
 
 def pairs(query: Traces, passage: Traces, layer: int) -> NDArray[np.float64]:
@@ -89,8 +91,20 @@ def pairs(query: Traces, passage: Traces, layer: int) -> NDArray[np.float64]:
     return passage.products(query.addends(0, layer)[None])[0][:, layer]
 
 
+class WholeTextTracer:
+    """Traces texts whose encoder is a function of a program, which shows no tokens."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def trace(self, texts: Sequence[ModelInput]) -> Traces:
+        """Encode texts."""
+        vectors = [self._encoder.encode([text.whole], role=text.role)[0] for text in texts]
+        return WholeTexts(np.stack(vectors))
+
+
 class WholeTexts(Traces):
-    """Texts whose encoder is a function, which has no tokens: the embedding is the only addend."""
+    """Texts without tokens: the embedding is the only addend."""
 
     def __init__(self, embeddings: NDArray[np.float32]) -> None:
         self.embeddings = embeddings

@@ -16,7 +16,7 @@ from search.encoding import Encoder
 from search.encoding.openvino_engine import OpenVINOEngine
 from search.encoding.parameters import Parameters
 from search.encoding.pooling import COMBINATIONS, Dense, combined, pooled_layers
-from search.encoding.tokenizer import Encoded
+from search.encoding.tokenizer import ModelInput
 from search.explaining.traced import Traces
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class NumpyTracer:
         self._layers = [_Layer(parameters, number) for number in range(parameters.layers)]
         self._head = _Head(encoder, parameters)
 
-    def trace(self, texts: Sequence[Encoded]) -> Traces:
+    def trace(self, texts: Sequence[ModelInput]) -> Traces:
         """Run the model on texts."""
-        texts_at = _slices([len(text.ids) for text in texts])
+        texts_at = _slices([len(text.tokens) for text in texts])
         states, maps = [np.concatenate([self._inputs(text) for text in texts])], []
         for layer in self._layers:
             state, of_layer = layer.hold(states[-1], texts_at)
@@ -214,10 +214,11 @@ class _Inputs:
         projected = "projection.weight" in parameters
         self._projection = _Linear(parameters, "projection") if projected else None
 
-    def __call__(self, text: Encoded) -> Array:
-        vectors = self._words[text.ids] + self._positions[self._first : self._first + len(text.ids)]
+    def __call__(self, text: ModelInput) -> Array:
+        ids, types = text.encoded.ids, text.encoded.types
+        vectors = self._words[ids] + self._positions[self._first : self._first + len(ids)]
         if self._types is not None:
-            vectors = vectors + self._types[text.types]
+            vectors = vectors + self._types[types]
         vectors, _ = self._norm.hold(vectors)
         return vectors if self._projection is None else self._projection(vectors)
 

@@ -24,7 +24,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.description import KnownModel
 from search.encoding.pooling import pooled_layers
-from search.encoding.tokenizer import Encoded
+from search.encoding.tokenizer import ModelInput
 from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError
 from search.explaining.traced import Traces
@@ -42,18 +42,18 @@ class TorchTracer:
             module.requires_grad_(False)
             _hold_activations(module)
 
-    def trace(self, texts: Sequence[Encoded]) -> Traces:
+    def trace(self, texts: Sequence[ModelInput]) -> Traces:
         """Run the model on texts, singly."""
         return TorchTraces([self._trace(text) for text in texts])
 
-    def _trace(self, text: Encoded) -> _FrozenText:
+    def _trace(self, text: ModelInput) -> _FrozenText:
         import torch
 
         engine, encoder, layers = self._engine, self._encoder, self._engine.n_layers
-        inputs = {"input_ids": torch.tensor([text.ids], device=engine.device)}
+        inputs = {"input_ids": torch.tensor([text.encoded.ids], device=engine.device)}
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         if engine.takes_types:
-            inputs["token_type_ids"] = torch.tensor([text.types], device=engine.device)
+            inputs["token_type_ids"] = torch.tensor([text.encoded.types], device=engine.device)
         with torch.enable_grad(), _frozen(engine.device) as constant:
             output = engine.model(**inputs, output_hidden_states=True)
             states = [*output.hidden_states[:-1], output.last_hidden_state]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from search.encoding import Encoder
+from search.encoding.function import FunctionEncoder
 from search.encoding.loading import cached_models
 from search.encoding.openvino_engine import OpenVINOEngine
-from search.explaining.traced import Tracer
+from search.explaining.traced import Tracer, WholeTextTracer
 from search.explaining.traced_numpy import NumpyTracer
 
 
@@ -16,6 +17,8 @@ def tracer(encoder: Encoder) -> Tracer:
     Raises:
         ModelError: PyTorch is needed and is not installed.
     """
+    if isinstance(encoder, FunctionEncoder):
+        return WholeTextTracer(encoder)
     engine = encoder.engine
     if isinstance(engine, OpenVINOEngine) and engine.has_parameters:
         return NumpyTracer(encoder, engine)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from search.records.hits import Hit
 from search.records.notebook_mixin import NotebookMixin
-from search.records.shares import Partner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +25,6 @@ class Difference:
     Attributes:
         text, kind, start, end: as in `Share`.
         in_a, in_b: contribution of the word to the score of hit a and of hit b.
-        found_in_a, found_in_b: words of each passage with the largest contributions, strongest first.
     """
 
     text: str
@@ -35,8 +33,6 @@ class Difference:
     end: int
     in_a: float
     in_b: float
-    found_in_a: tuple[Partner, ...] = ()
-    found_in_b: tuple[Partner, ...] = ()
 
     @property
     def gap(self) -> float:

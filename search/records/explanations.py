@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from search.errors import InputError
 from search.records.alignment import Pair, align
@@ -13,19 +14,20 @@ from search.records.shares import (
     Share,
     Term,
     add_keywords,
-    by_words,
     keyword_shares,
     late_shares,
     meaning_shares,
 )
-from search.records.tokens import Layer, Token, WordMatrices, merged, read_only
+from search.records.tokens import Layer, Token, WordMatrices, by_words, merged, read_only
 from search.records.visible_text import Spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-    from search.records.tokens import Matrix, Vector
+    from search.records.tokens import Matrix, Table, Vector
+
+MatrixName: TypeAlias = Literal["similarity", "contributions", "query", "passage"]
 
 # Words that are highlighted only if the query has no others. They still count in every score.
 STOP_WORDS = frozenset(
@@ -45,22 +47,70 @@ class Highlight:
     weight: float
 
 
+Side: TypeAlias = Literal["query", "passage"]
+
+
+class Numbers(Protocol):
+    """Numbers of an explanation that are computed from its two texts."""
+
+    def table(self, side: Side) -> Table:
+        """Return the (L + 1, n + 1) contributions of a text's tokens; see `Explanation.layers`."""
+
+    def pairs(self, layer: int) -> Table:
+        """Return the (q + 1, p + 1) contributions of pairs of tokens; the last row and column are the offsets'."""
+
+    def similarity(self) -> Matrix:
+        """Return the (q, p) cosines of token vectors."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedNumbers:
+    """Numbers of an explanation as arrays, such as those of an explanation that was pickled."""
+
+    tables: Mapping[Side, Table]
+    cells: Table
+    cosines: Matrix
+
+    def table(self, side: Side) -> Table:
+        return self.tables[side]
+
+    def pairs(self, layer: int) -> Table:
+        return self.cells
+
+    def similarity(self) -> Matrix:
+        return self.cosines
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Contributions to the cosine that belong to a token of one text only, or to none.
+
+    Attributes:
+        query, passage: (q,) and (p,) contributions of each token, with what the model adds to any other text.
+        both: contribution of what the model adds to any two texts.
+    """
+
+    query: Vector
+    passage: Vector
+    both: float
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation(NotebookMixin):
     """Explanation of a passage's score for a query.
 
-    `score = weight * sums[0].sum() + the terms' contributions + late.sum() + residual`
+    `score = weight * (query_sums.sum() + offset) + the terms' contributions + late.sum() + residual`
+
+    Matrices are computed when they are used first. `contributions` explain the score; `similarity` shows which words
+    are alike, and is not part of the score.
 
     Attributes:
         query, passage: the two texts. `context` is the text encoded before the passage, `hidden` are the markup
             spans of the passage, which were not encoded.
         query_tokens, passage_tokens: the q and p tokens, special tokens included.
-        similarity: (q, p) float32 cosines in [-1, 1] of token vectors at layer `similarity_layer`: they show similar
-            words, but do not sum to the score. Row i belongs to query_tokens[i], column j to passage_tokens[j].
-        n_layers: number of the model's layers; layer 0 is the embedding layer. None if unknown.
-        contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer: they explain the
-            score. `contributions.sum()` is `cosine`, apart from rounding. None if they would need gradients that were
-            not requested; `margins` then has the (q,) and (p,) addends of the tokens of each text.
+        layer: layer that contributions are traced to: 0 for tokens as typed, `n_layers` for their last vectors.
+        similarity_layer: layer of the similarity matrix, or a combination of layers such as "mean:4".
+        n_layers: number of the model's layers; layer 0 is the embedding layer.
         terms: addends of the keyword score; empty if the ranking does not use it.
         cosine: cosine of the two embeddings, as stored and used in the ranking.
         score: the score that the hit was ranked by.
@@ -68,10 +118,10 @@ class Explanation(NotebookMixin):
         weight: weight of the cosine in the score; 1 if the cosine is the score.
         recomputed: the score, recomputed from a new embedding of the query and the stored embedding of the passage.
             None if there is no stored embedding: for two free texts, and for a passage that is no longer in the index.
-        steps: 0 if the addends are exact; else the number of points of integrated gradients, and `residual` is
-            the completeness error of the query's addends (see search/explaining/gradients.py).
         late: (q, p) addends of late-interaction reranking, multiplied by their weight in the score. Each query token
-            has an addend with its most similar passage token, and 0 with all others. None without such reranking.
+            has an addend with its most similar passage token, and 0 with all others; the tokens are those of the last
+            layer. None without such reranking.
+        numbers: the source of the matrices.
     """
 
     query: str
@@ -79,93 +129,148 @@ class Explanation(NotebookMixin):
     context: str
     query_tokens: tuple[Token, ...]
     passage_tokens: tuple[Token, ...]
-    similarity: Matrix
+    layer: int
     similarity_layer: Layer
-    contributions: Matrix | None
+    n_layers: int
     terms: tuple[Term, ...]
     cosine: float
     score: float
     mode: str
     pooling: str
+    numbers: Numbers = field(repr=False)
     weight: float = 1.0
     recomputed: float | None = None
-    steps: int = 0
     late: Matrix | None = None
     hidden: Spans = ()
-    n_layers: int | None = None
-    margins: tuple[Vector, Vector] | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
         return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields without the derived values, which are computed again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Pickle the fields, with all matrices; other derived values are computed again."""
+        tables: dict[Side, Table] = {"query": self.layers("query"), "passage": self.layers("passage")}
+        numbers = ComputedNumbers(tables, self._cells, self.similarity)
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"numbers": numbers}
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        matrix: Literal["similarity", "contributions"] = "similarity",
+        matrix: MatrixName = "similarity",
         by: Literal["token", "word"] = "token",
     ) -> Axes:
-        """Plot one of the two matrices as a heat map.
+        """Plot a matrix as a heat map.
 
         Args:
             ax: matplotlib axes to draw into; None creates a new pyplot figure.
-            matrix: "similarity", or "contributions" with their weight in the score applied.
+            matrix: "similarity", "contributions" with their weight in the score applied, or "query" or "passage" for
+                the contributions of a text's tokens, traced to each layer.
             by: "token", or "word" to merge tokens to words.
 
         Raises:
-            InputError: unknown `matrix` or `by`, or contributions that were not computed.
+            InputError: unknown `matrix` or `by`.
             OptionalDependency: matplotlib is not installed.
         """
-        self._require_choices(matrix, by)
+        _require_choices(matrix, by)
         return self._plotted(ax, matrix=matrix, by=by)
 
     def to_pandas(
-        self,
-        matrix: Literal["similarity", "contributions"] = "similarity",
-        *,
-        by: Literal["token", "word"] = "token",
+        self, matrix: MatrixName = "similarity", *, by: Literal["token", "word"] = "token"
     ) -> DataFrame:
-        """Return one of the two matrices as a table; rows and columns are labelled by position and token, "13:##ot".
+        """Return a matrix as a table; rows and columns are labelled by position and token, "13:##ot".
+
+        Args:
+            matrix, by: as for `plot`.
 
         Raises:
-            InputError: unknown `matrix` or `by`, or contributions that were not computed.
+            InputError: unknown `matrix` or `by`.
             OptionalDependency: pandas is not installed.
         """
-        self._require_choices(matrix, by)
+        _require_choices(matrix, by)
         return self._tabulated(matrix=matrix, by=by)
 
-    def _require_choices(self, matrix: str, by: str) -> None:
-        """Raise InputError for an unknown `matrix` or `by`, or for contributions that were not computed."""
-        choices = {"matrix": (matrix, ("similarity", "contributions")), "by": (by, ("token", "word"))}
-        for name, (value, names) in choices.items():
-            if value not in names:
-                raise InputError(f"{name} is {value!r}. Choose one of: {', '.join(map(repr, names))}.")
-        if matrix == "contributions" and self.contributions is None:
-            raise InputError('pairs of tokens were not computed. Explain with gradients="pairs".')
+    @cached_property
+    def similarity(self) -> Matrix:
+        """(q, p) float32 cosines in [-1, 1] of token vectors at layer `similarity_layer`.
+
+        Row i belongs to query_tokens[i], column j to passage_tokens[j].
+        """
+        return read_only(self.numbers.similarity())
+
+    def layers(self, text: Side = "query") -> Table:
+        """Return the contributions of a text's tokens to the cosine, traced to each layer of the model.
+
+        Args:
+            text: "query" or "passage", with n tokens.
+
+        Returns:
+            (L + 1, n + 1) float64: row l is traced to layer l, the last column is the offset. Each row sums to the
+            cosine. Row 0 belongs to the tokens as typed, row L to their last vectors.
+        """
+        if text not in ("query", "passage"):
+            raise InputError(f"text is {text!r}. Choose one of: 'query', 'passage'.")
+        return self._query_table if text == "query" else self._passage_table
 
     @cached_property
-    def sums(self) -> tuple[Vector, Vector]:
-        """(q,) and (p,) addends of the query's and the passage's tokens; either sum is the cosine."""
-        if self.margins is not None:
-            return self.margins
-        assert self.contributions is not None  # one of the two is there
-        return self.contributions.sum(axis=1), self.contributions.sum(axis=0)
+    def _query_table(self) -> Table:
+        return read_only(self.numbers.table("query"))
+
+    @cached_property
+    def _passage_table(self) -> Table:
+        return read_only(self.numbers.table("passage"))
+
+    @property
+    def query_sums(self) -> Vector:
+        """(q,) contributions of the query's tokens to the cosine."""
+        sums: Vector = self._query_table[self.layer, :-1]
+        return sums
+
+    @property
+    def passage_sums(self) -> Vector:
+        """(p,) contributions of the passage's tokens to the cosine."""
+        sums: Vector = self._passage_table[self.layer, :-1]
+        return sums
+
+    @property
+    def offset(self) -> float:
+        """Contribution to the cosine of what the model adds to any query: with the query's tokens, the whole cosine."""
+        return float(self._query_table[self.layer, -1])
+
+    @property
+    def passage_offset(self) -> float:
+        """The same for what the model adds to any passage."""
+        return float(self._passage_table[self.layer, -1])
+
+    @cached_property
+    def _cells(self) -> Table:
+        return read_only(self.numbers.pairs(self.layer))
+
+    @property
+    def contributions(self) -> Table:
+        """(q, p) float64 contributions of pairs of tokens to the cosine; with `offsets` they sum to it."""
+        return self._cells[:-1, :-1]
+
+    @property
+    def offsets(self) -> Offsets:
+        """Contributions to the cosine that belong to no pair of tokens."""
+        return Offsets(self._cells[:-1, -1], self._cells[-1, :-1], float(self._cells[-1, -1]))
+
+    @property
+    def meaning(self) -> float:
+        """The cosine's part of the score, as the sum of the contributions of the query's tokens and the offset."""
+        return self.weight * float(self._query_table[self.layer].sum()) if self.weight else 0.0
 
     @property
     def addends(self) -> float:
         """The sum of all addends, with those of the query's tokens."""
         others = sum(term.contribution for term in self.terms)
         others += 0.0 if self.late is None else float(self.late.sum())
-        return self.weight * float(self.sums[0].sum()) + others
+        return self.meaning + others
 
     @property
     def residual(self) -> float:
-        """Score minus the sum of all addends: a rounding error, or the completeness error of inexact addends."""
+        """Score minus the sum of all addends: a rounding error."""
         return self.score - self.addends
 
     @property
@@ -176,43 +281,36 @@ class Explanation(NotebookMixin):
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
         """Return the contribution of each query word, in the order of the query.
 
-        The words are followed by special tokens, punctuation and the prompt, summed by kind, then by the terms, then by
-        the addends of late-interaction reranking. All shares sum to the score minus the residual.
+        The words are followed by special tokens, punctuation and the prompt, summed by kind, then by the offset
+        ("any text"), by the terms, and by the addends of late-interaction reranking. All shares sum to the score minus
+        the residual.
 
         Args:
-            partners: maximum number of passage words to list with each query word.
+            partners: maximum number of similar passage words to list with each query word. With 0, the passage is not
+                encoded.
         """
         words = self.words()
         shares: list[Share] = []
-        if self.weight and (self.contributions is not None or self.steps):
-            shares += meaning_shares(words, self.weight, partners)
+        if self.weight:
+            shares += meaning_shares(words, self.offset, self.weight, partners)
         shares += keyword_shares(self.terms)
         if self._late_by_words is not None:
             shares += late_shares(words, self._late_by_words)
         return tuple(shares)
 
     def words(self) -> WordMatrices:
-        """Return both matrices with tokens merged to whole words. The arrays are read-only."""
+        """Return both matrices with tokens merged to whole words."""
         return self._words
 
     # Derived values are computed once, because a page needs each several times for a hit.
 
     @cached_property
     def _words(self) -> WordMatrices:
-        import numpy as np
-
         query = merged(self.query_tokens, {"text": self.query})
         passage = merged(
             self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
         )
-        pairs = self.contributions
-        added = None if pairs is None else read_only(by_words(np.add, pairs, query, passage))
-        similarity = read_only(by_words(np.maximum, self.similarity, query, passage))
-        rows, columns = (
-            read_only(np.add.reduceat(sums, [word.tokens[0] for word in words]))
-            for sums, words in zip(self.sums, (query, passage), strict=True)
-        )
-        return WordMatrices(query, passage, added, similarity, (rows, columns))
+        return WordMatrices(query, passage, self)
 
     @cached_property
     def _late_by_words(self) -> Matrix | None:
@@ -235,12 +333,15 @@ class Explanation(NotebookMixin):
     def passage_contributions(self) -> Vector:
         """(P,) contribution of each passage word to the score, read-only.
 
-        It is the weighted sum of the addends of its tokens, plus its share of the keyword addends.
+        It is the weighted sum of the contributions of its tokens, plus its share of the keyword addends.
         """
-        sums = self.weight * self._words.sums[1]
+        import numpy as np
+
+        passage = self._words.passage
+        sums = self.weight * self._words.passage_sums if self.weight else np.zeros(len(passage))
         if self._late_by_words is not None:
-            sums += self._late_by_words.sum(axis=0)
-        add_keywords(sums, self._words.passage, self.terms)
+            sums = sums + self._late_by_words.sum(axis=0)
+        add_keywords(sums, passage, self.terms)
         return read_only(sums)
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
@@ -277,3 +378,11 @@ class Explanation(NotebookMixin):
         words = self.content_highlights()
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
+
+
+def _require_choices(matrix: str, by: str) -> None:
+    """Raise InputError for an unknown `matrix` or `by`."""
+    choices = {"matrix": (matrix, get_args(MatrixName)), "by": (by, ("token", "word"))}
+    for name, (value, names) in choices.items():
+        if value not in names:
+            raise InputError(f"{name} is {value!r}. Choose one of: {', '.join(map(repr, names))}.")

@@ -49,7 +49,6 @@ Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len"]
 EngineName: TypeAlias = Literal["auto", "openvino", "torch"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
-Gradients: TypeAlias = Literal["tokens", "pairs", "off"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
@@ -191,33 +190,20 @@ class SimilarOptions(SelectionOptions, FilterOptions, total=False):
 
 
 class LayerOptions(TypedDict, total=False):
-    """Option for the layer at which an explanation compares tokens."""
+    """Option for the layer of an explanation's matrices."""
 
     layer: Annotated[
         Layer | None,
         Option(
             None,
-            "Layer whose token vectors are compared. Default: middle.",
+            "Layer of both matrices. Default: cosines of the middle layer, contributions of layer 0 (words as typed).",
             "N|middle|last|mean:N",
             "Matrix",
         ),
     ]
 
 
-class AttributionOptions(LayerOptions, total=False):
-    """Options for the method of an explanation."""
-
-    gradients: Annotated[
-        Gradients,
-        Option(
-            "tokens",
-            "With the poolings cls and pooler: addends of the tokens of each text, of pairs of tokens, or none.",
-            "tokens|pairs|off",
-        ),
-    ]
-
-
-class ExplainOptions(RankingOptions, AttributionOptions, total=False):
+class ExplainOptions(RankingOptions, LayerOptions, total=False):
     """Options for an explanation."""
 
 

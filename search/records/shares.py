@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from search.records.tokens import Word, WordMatrices, all_of_kind
+from search.records.tokens import ANY_TEXT, Word, WordMatrices, all_of_kind
 
 if TYPE_CHECKING:
-    from numpy import ufunc
-
     from search.records.tokens import Matrix, Vector
 
 
@@ -49,10 +47,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Partner:
-    """Contribution of one passage word with one query word, summed over the word's occurrences."""
+    """A passage word that is similar to a query word, and their cosine in [-1, 1]."""
 
     text: str
-    contribution: float
+    similarity: float
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,11 @@ class Share:
         text: the word; tokens that are not words are summed by kind: "[CLS] and [SEP]", "punctuation",
             "the model's prompt".
         kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
-            "late" for an addend of late-interaction reranking, "like" as in `Term`.
+            "late" for an addend of late-interaction reranking, "like" as in `Term`, "offset" for what the model adds
+            to any text.
         start, end: span of the word or term in the query; 0, 0 for all other kinds.
-        partners: passage words with the largest positive contributions, strongest first; () if the share is not a
-            word's.
+        partners: the most similar passage words, by their cosines at the layer of the similarity matrix; for "late"
+            the best match. () if the share is not a word's, or none were requested.
     """
 
     text: str
@@ -77,32 +76,25 @@ class Share:
     partners: tuple[Partner, ...] = ()
 
 
-def by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
-    """Reduce a (q, p) matrix of tokens to a (Q, P) matrix of words: to sums or maxima."""
-    rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
-    matrix: Matrix = reduce.reduceat(reduce.reduceat(cells, rows, axis=0), columns, axis=1)
-    return matrix
-
-
-def meaning_shares(words: WordMatrices, weight: float, partners: int) -> Iterator[Share]:
-    """Yield the share of each query word in the cosine, then the shares of all other tokens, summed by kind.
+def meaning_shares(words: WordMatrices, offset: float, weight: float, partners: int) -> Iterator[Share]:
+    """Yield the share of each query word in the cosine, then those of all other tokens by kind, then the offset.
 
     Args:
+        offset: contribution of no token.
         weight: weight of the cosine in the score.
         partners: maximum number of passage words to list with each query word.
     """
     others: dict[str, float] = {}
-    for i, word in enumerate(words.query):
-        added = weight * float(words.sums[0][i])
+    for i, (word, contribution) in enumerate(zip(words.query, words.query_sums.tolist(), strict=True)):
         if word.kind != "word":
-            others[word.kind] = others.get(word.kind, 0.0) + added
+            others[word.kind] = others.get(word.kind, 0.0) + weight * contribution
             continue
-        best: tuple[Partner, ...] = ()
-        if words.contributions is not None:
-            best = _partners(words.passage, weight * words.contributions[i])[:partners]
-        yield Share(word.text, word.kind, word.start, word.end, added, best)
+        best = _partners(words.passage, words.similarity[i])[:partners] if partners else ()
+        yield Share(word.text, word.kind, word.start, word.end, weight * contribution, best)
     for kind, added in others.items():
         yield Share(all_of_kind(kind, words.query), kind, 0, 0, added)
+    if offset:
+        yield Share(ANY_TEXT, "offset", 0, 0, weight * offset)
 
 
 def keyword_shares(terms: Sequence[Term]) -> Iterator[Share]:
@@ -117,10 +109,11 @@ def late_shares(words: WordMatrices, late: Matrix) -> Iterator[Share]:
     Args:
         late: (Q, P) addends of late-interaction reranking, by words.
     """
-    for word, addends in zip(words.query, late, strict=True):
+    for word, addends, cosines in zip(words.query, late, words.similarity, strict=True):
         if addends.any():
-            best = _partners(words.passage, addends)[:1]
-            yield Share(word.text, "late", word.start, word.end, float(addends.sum()), best)
+            best = int(addends.argmax())
+            partner = Partner(words.passage[best].text.lower(), float(cosines[best]))
+            yield Share(word.text, "late", word.start, word.end, float(addends.sum()), (partner,))
 
 
 def add_keywords(sums: Vector, passage: Sequence[Word], terms: Sequence[Term]) -> None:
@@ -139,12 +132,12 @@ def _is_at(word: Word, occurrence: Occurrence) -> bool:
     return word.kind in kinds and word.start < occurrence.end and occurrence.start < word.end
 
 
-def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
-    """Return the passage and heading words with a positive contribution to a query word; equal words are summed."""
-    total: dict[str, float] = {}
-    for word, added in zip(passage, addends, strict=True):
+def _partners(passage: tuple[Word, ...], cosines: Matrix) -> tuple[Partner, ...]:
+    """Return the passage and heading words with positive cosines to a query word, most similar first."""
+    best: dict[str, float] = {}
+    for word, cosine in zip(passage, cosines.tolist(), strict=True):
         if word.kind in ("word", "context"):
             name = word.text.lower()
-            total[name] = total.get(name, 0.0) + float(added)
-    best = sorted(total.items(), key=lambda item: -item[1])
-    return tuple(Partner(name, added) for name, added in best if added > 0)
+            best[name] = max(best.get(name, 0.0), cosine)
+    ranked = sorted(best.items(), key=lambda item: -item[1])
+    return tuple(Partner(name, cosine) for name, cosine in ranked if cosine > 0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy import ufunc
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32] | NDArray[np.float64]
     Vector = NDArray[np.float64]
+    Table = NDArray[np.float64]
 
 Part = Literal["special", "prompt", "context", "text"]
 Layer: TypeAlias = int | str
@@ -54,8 +57,6 @@ class TokenVectors:
         layers: layer number or combination ("mean:4") -> (n, d) float32 vectors; 0 is the embedding layer, the highest
             number is the last layer.
         embedding: (d,) float32 embedding of unit length, as an index stores it.
-        addends: (n, d) vectors, one for each token; their mean (with max pooling, their maximum) is the embedding
-            before it is scaled to unit length. None if the embedding cannot be computed from such vectors.
         hidden: markup spans of the text, which were not encoded.
     """
 
@@ -64,7 +65,6 @@ class TokenVectors:
     tokens: tuple[Token, ...]
     layers: Mapping[int | str, Matrix]
     embedding: Matrix
-    addends: Matrix | None
     hidden: Spans = ()
 
     @property
@@ -73,7 +73,7 @@ class TokenVectors:
         return self.layers[max(layer for layer in self.layers if isinstance(layer, int))]
 
 
-WordKind = Literal["word", "punctuation", "special", "prompt", "context"]
+WordKind = Literal["word", "punctuation", "special", "prompt", "context", "offset"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Word:
     Attributes:
         text: the characters of the source without markup; for special tokens, the token's name.
         start, end: character offsets into the string that the word is part of (see Token).
-        kind: "word", "punctuation", "special", "prompt" or "context".
+        kind: "word", "punctuation", "special", "prompt" or "context"; "offset" for `ANY_TEXT`.
         tokens: position of its first token, and the position after its last token.
     """
 
@@ -94,21 +94,74 @@ class Word:
     tokens: tuple[int, int]
 
 
+class TokenNumbers(Protocol):
+    """Numbers of q query tokens and p passage tokens, each computed when it is used first."""
+
+    @property
+    def similarity(self) -> Matrix:
+        """(q, p) cosines of token vectors."""
+
+    @property
+    def contributions(self) -> Matrix:
+        """(q, p) contributions of pairs of tokens."""
+
+    @property
+    def query_sums(self) -> Vector:
+        """(q,) contributions of the query's tokens."""
+
+    @property
+    def passage_sums(self) -> Vector:
+        """(p,) contributions of the passage's tokens."""
+
+
 @dataclass(frozen=True, eq=False)
 class WordMatrices:
-    """Both matrices of an explanation by whole words: Q words of the query, P of the passage.
+    """Both matrices of an explanation by whole words: Q words of the query, P of the passage. Arrays are read-only.
 
     Attributes:
-        contributions: (Q, P) sums of the tokens' addends; their total is the cosine. None if they were not computed.
-        similarity: (Q, P) maximum cosine over the tokens of the two words, in [-1, 1].
-        sums: (Q,) and (P,) sums of the addends of the tokens of each word.
+        numbers: numbers of the words' tokens.
     """
 
     query: tuple[Word, ...]
     passage: tuple[Word, ...]
-    contributions: Matrix | None
-    similarity: Matrix
-    sums: tuple[Vector, Vector]
+    numbers: TokenNumbers = field(repr=False)
+
+    @cached_property
+    def contributions(self) -> Matrix:
+        """(Q, P) sums of the contributions of pairs of tokens."""
+        import numpy as np
+
+        return read_only(by_words(np.add, self.numbers.contributions, self.query, self.passage))
+
+    @cached_property
+    def similarity(self) -> Matrix:
+        """(Q, P) maximum cosine over the tokens of the two words, in [-1, 1]."""
+        import numpy as np
+
+        return read_only(by_words(np.maximum, self.numbers.similarity, self.query, self.passage))
+
+    @cached_property
+    def query_sums(self) -> Vector:
+        """(Q,) contributions of the query's words to the cosine."""
+        return _sums(self.numbers.query_sums, self.query)
+
+    @cached_property
+    def passage_sums(self) -> Vector:
+        """(P,) contributions of the passage's words to the cosine."""
+        return _sums(self.numbers.passage_sums, self.passage)
+
+
+def _sums(of_tokens: Vector, words: Sequence[Word]) -> Vector:
+    import numpy as np
+
+    return read_only(np.add.reduceat(of_tokens, [word.tokens[0] for word in words]))
+
+
+def by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
+    """Reduce a (q, p) matrix of tokens to a (Q, P) matrix of words: to sums or maxima."""
+    rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
+    matrix: Matrix = reduce.reduceat(reduce.reduceat(cells, rows, axis=0), columns, axis=1)
+    return matrix
 
 
 def read_only(array: Array) -> Array:
@@ -139,6 +192,10 @@ def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans 
             kind = "word" if any(character.isalnum() for character in text) else "punctuation"
         words.append(Word(text, start, end, kind, (numbers[0], numbers[-1] + 1)))  # type: ignore[arg-type]
     return tuple(words)
+
+
+# What the model's biases add to every text: no word, and so without tokens.
+ANY_TEXT = "any text"
 
 
 def all_of_kind(kind: str, words: Iterable[Word]) -> str:

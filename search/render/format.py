@@ -237,8 +237,6 @@ def layer_of(why: Explanation) -> str:
     if isinstance(layer, str):
         kind, _, count = layer.partition(":")
         return f"the {_COMBINATIONS[kind]} of the last {count} layers"
-    if last is None:
-        return f"layer {layer}"
     names = {
         0: ", the embedding layer",
         last: ", the last one",

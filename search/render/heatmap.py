@@ -1,7 +1,8 @@
 """Matrices of two texts and of sentences: their units, their colours, and their form in a terminal.
 
 A unit is a word, or a group of tokens: the special tokens, the punctuation, or the model's prompt. Its contribution is
-the sum of its tokens' contributions. Everything that draws an explanation draws units.
+the sum of its tokens' contributions. The last unit of each text is the offset, which has no tokens and no cosines.
+Everything that draws an explanation draws units.
 
 In a terminal every cell is a number with a shade before it, so colour is not needed to read it. Sentences in rows are
 numbered 1, 2, 3, and so are the columns if they are the same sentences; other columns are A, B, C. A matrix that is
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from rich.cells import cell_len
@@ -20,9 +21,9 @@ from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Similarities
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
-from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
+from search.records.tokens import ANY_TEXT, Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.grid import Grid
 from search.render.terminal import Canvas, as_text, grid
@@ -49,8 +50,8 @@ class Unit:
 
     Attributes:
         label: the text to display, on one line, without control characters.
-        kind: "word", "context" (a word of title and headings), "punctuation", "special" or "prompt".
-        words: positions of the words (or tokens, in a picture by token) that the unit stands for.
+        kind: "word", "context" (a word of title and headings), "punctuation", "special", "prompt" or "offset".
+        words: positions of the words (or tokens, in a picture by token) that the unit stands for; () for the offset.
     """
 
     label: str
@@ -60,7 +61,7 @@ class Unit:
     @property
     def numbered(self) -> str:
         """Label with the position of the unit's first word, from 0, so that all labels differ: "13:##ot"."""
-        return f"{self.words[0]}:{self.label}"
+        return f"{self.words[0]}:{self.label}" if self.words else self.label
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +70,17 @@ class Units:
 
     Attributes:
         words: the words or tokens that the units refer to.
-        query, passage: the U units of the query and the V units of the passage.
+        query, passage: the U units of the query and the V units of the passage, the offset last.
         contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
-            None if they were not computed.
         sums: (U,) and (V,) contributions of the units of each text.
-        similarity: (U, V) highest cosine of a token of one unit with a token of the other.
+        similarity: highest cosine of a token of one unit with a token of the other, without the offsets.
         by: "word" if the units are words, "token" if they are tokens.
     """
 
     words: WordMatrices
     query: tuple[Unit, ...]
     passage: tuple[Unit, ...]
-    contributions: Matrix | None
+    contributions: Matrix
     similarity: Matrix
     sums: tuple[Vector, Vector]
     by: By
@@ -100,61 +100,87 @@ def units(why: Explanation, by: By = "word") -> Units:
     """Return the units of an explanation: its words, then groups such as special tokens; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
+    offsets = why.offsets
+    beside = (
+        _of_units(np.add.reduceat(offsets.query, _starts(words.query)), query),
+        _of_units(np.add.reduceat(offsets.passage, _starts(words.passage)), passage),
+    )
+    cells = _by_units(np.add, words.contributions, query, passage)
+    whole = np.block([[cells, beside[0][:, None]], [beside[1][None], np.array([[offsets.both]])]])
+    sums = (
+        np.append(_of_units(words.query_sums, query), why.offset),
+        np.append(_of_units(words.passage_sums, passage), why.passage_offset),
+    )
+    offset = Unit(ANY_TEXT, "offset", ())
     return Units(
         words=words,
-        query=query,
-        passage=passage,
-        contributions=None
-        if words.contributions is None
-        else why.weight * _by_units(np.add, words.contributions, query, passage),
+        query=(*query, offset),
+        passage=(*passage, offset),
+        contributions=why.weight * whole,
         similarity=_by_units(np.maximum, words.similarity, query, passage),
-        sums=(_of_units(why, words.sums[0], query), _of_units(why, words.sums[1], passage)),
+        sums=(why.weight * sums[0], why.weight * sums[1]),
         by=by,
     )
+
+
+def _starts(words: Sequence[Word]) -> list[int]:
+    return [word.tokens[0] for word in words]
 
 
 def largest_addend(drawn: Units) -> float:
     """Largest absolute contribution of a pair of single words or tokens; the end of the colour scale.
 
-    Grouped units are left out: their sums would make all other cells pale. Without pairs, it is that of a single word.
+    Grouped units and the offset are left out: their sums would make all other cells pale.
     """
     rows = [i for i, unit in enumerate(drawn.query) if len(unit.words) == 1]
     columns = [j for j, unit in enumerate(drawn.passage) if len(unit.words) == 1]
-    pairs = drawn.contributions
-    if pairs is None:
-        singles = np.concatenate([drawn.sums[0][rows], drawn.sums[1][columns]])
-        return float(np.abs(singles).max(initial=0)) or 1.0
-    cells = pairs[np.ix_(rows, columns)] if rows and columns else pairs
+    cells = drawn.contributions[np.ix_(rows, columns)] if rows and columns else drawn.contributions
     return float(np.abs(cells).max()) or 1.0
 
 
 def cosine_grid(why: Explanation, drawn: Units) -> Grid:
     """Return the cosines of an explanation."""
-    return Grid(f"Cosines at {layer_of(why)}", *drawn.labels, drawn.similarity)
+    rows, columns = ([unit.label for unit in side if unit.words] for side in (drawn.query, drawn.passage))
+    return Grid(f"Cosines at {layer_of(why)}", rows, columns, drawn.similarity)
 
 
-def contribution_grids(drawn: Units) -> list[Grid]:
-    """Return the contributions of pairs, in thousandths; without pairs, those of each text in a row of its own."""
-    rows, columns = drawn.labels
+def contribution_grid(drawn: Units) -> Grid:
+    """Return the contributions of pairs, in thousandths."""
     title, limit = "Contributions, in thousandths", 1000 * largest_addend(drawn)
-    if drawn.contributions is not None:
-        return [Grid(title, rows, columns, 1000 * drawn.contributions, "contribution", limit)]
-    return [
-        Grid(title, ["added"], names, 1000 * sums.reshape(1, -1), "contribution", limit)
-        for names, sums in zip((rows, columns), drawn.sums, strict=True)
-    ]
+    return Grid(title, *drawn.labels, 1000 * drawn.contributions, "contribution", limit)
+
+
+def layer_grid(why: Explanation, side: Side, by: By = "word") -> Grid:
+    """Return the contributions of a text's units, traced to each layer, in thousandths; the last layer comes first."""
+    tokens = why.query_tokens if side == "query" else why.passage_tokens
+    words = getattr(why.words() if by == "word" else _tokens(why), side)
+    units, table = _units(words, by), why.weight * why.layers(side)
+    by_word = np.add.reduceat(table[:, : len(tokens)], _starts(words), axis=1)
+    cells = np.stack(
+        [*(by_word[:, list(unit.words)].sum(axis=1) for unit in units), table[:, -1]], axis=1
+    )
+    single = [i for i, unit in enumerate(units) if len(unit.words) == 1]
+    limit = float(np.abs(cells[:, single]).max(initial=0)) or 1.0
+    rows = [f"layer {layer}" for layer in range(len(table) - 1, -1, -1)]
+    columns = [*(unit.label for unit in units), ANY_TEXT]
+    title = f"Contributions of the {side}, traced to each layer, in thousandths"
+    return Grid(title, rows, columns, 1000 * cells[::-1], "contribution", 1000 * limit)
 
 
 def part(whole: Units, rows: int, columns: int) -> Units:
     """Return the `rows` and `columns` with the largest absolute contributions, in the order of the text."""
     chosen_rows, chosen_columns = _largest(whole.sums[0], rows), _largest(whole.sums[1], columns)
-    cells = np.ix_(chosen_rows, chosen_columns)
+    query, passage = [whole.query[i] for i in chosen_rows], [whole.passage[j] for j in chosen_columns]
+    with_cosines = (
+        [i for i in chosen_rows if whole.query[i].words],
+        [j for j in chosen_columns if whole.passage[j].words],
+    )
     return replace(
         whole,
-        query=tuple(whole.query[i] for i in chosen_rows),
-        passage=tuple(whole.passage[j] for j in chosen_columns),
-        contributions=None if whole.contributions is None else whole.contributions[cells],
-        similarity=whole.similarity[cells],
+        query=tuple(query),
+        passage=tuple(passage),
+        contributions=whole.contributions[np.ix_(chosen_rows, chosen_columns)],
+        similarity=whole.similarity[np.ix_(*with_cosines)],
         sums=(whole.sums[0][chosen_rows], whole.sums[1][chosen_columns]),
     )
 
@@ -181,8 +207,8 @@ def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def _of_units(why: Explanation, sums: Vector, units: Sequence[Unit]) -> Vector:
-    return why.weight * np.array([sums[list(unit.words)].sum() for unit in units])
+def _of_units(sums: Vector, units: Sequence[Unit]) -> Vector:
+    return np.array([sums[list(unit.words)].sum() for unit in units])
 
 
 def _by_units(reduce: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
@@ -197,9 +223,7 @@ def _tokens(why: Explanation) -> WordMatrices:
     return WordMatrices(
         tuple(_token(token, i) for i, token in enumerate(why.query_tokens)),
         tuple(_token(token, i) for i, token in enumerate(why.passage_tokens)),
-        why.contributions,
-        why.similarity,
-        why.sums,
+        why,
     )
 
 
@@ -235,16 +259,28 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
 
 
 @as_text
+def layers(canvas: Canvas, why: Explanation, by: By = "word", hit: Hit | None = None) -> None:
+    """Draw where the cosine comes from: contributions of each text, traced to each layer."""
+    if hit:
+        draw_head(canvas, why, hit)
+    else:
+        canvas.facts((("first ", one_line(why.query)), ("second", one_line(why.passage))))
+    for side in get_args(Side):
+        grid = layer_grid(why, side, by)
+        canvas.title(grid.title)
+        draw_grid(canvas, grid)
+    canvas.gap()
+    canvas.dim("(each row sums to the cosine's part of the score; layer 0: words as typed)")
+
+
+@as_text
 def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = None) -> None:
     """Draw both matrices of an explanation by units: contributions to the cosine, then similarities."""
     if hit:
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
-    if why.steps or drawn.contributions is not None:
-        _draw_contributions(canvas, why, drawn)
-    else:
-        canvas.dim("For the contribution of each pair of tokens, add --pairs, which is slow.")
+    _draw_contributions(canvas, why, drawn)
     canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
     cosines = cosine_grid(why, drawn)
     draw_grid(canvas, cosines)
@@ -256,13 +292,9 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     """Draw the addends of the cosine, the sum of each row, and the total."""
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
     canvas.title(f"Contributions, in thousandths: they sum to the {part}")
-    for added in contribution_grids(drawn):
-        if drawn.contributions is not None:
-            cells = np.column_stack([added.cells, 1000 * drawn.sums[0]]).astype(np.float64)
-            draw_grid(canvas, replace(added, columns=[*added.columns, "sum"], cells=cells))
-        else:
-            draw_grid(canvas, added)
-            canvas.gap()
+    added = contribution_grid(drawn)
+    cells = np.column_stack([added.cells, 1000 * drawn.sums[0]]).astype(np.float64)
+    draw_grid(canvas, replace(added, columns=[*added.columns, "sum"], cells=cells))
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(

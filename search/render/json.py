@@ -21,17 +21,21 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),
     "Explanation": (
-        "addends", "drift", "shares", "residual", "words", "alignment", "highlights",
+        "similarity", "contributions", "offsets", "layers", "addends", "drift", "shares", "residual", "words",
+        "alignment", "highlights",
     ),
     "Hit": ("mode", "kind"),
+    "WordMatrices": ("contributions", "similarity", "query_sums", "passage_sums"),
 }  # fmt: skip
 
 # Fields that are elsewhere in the document, or in a file of their own.
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Evaluation": ("settings", "comparisons", "notes"),
     "Copy": ("file",),
+    "Explanation": ("numbers",),
     "Hit": ("explanation", "file"),
     "StoredPassage": ("file", "metadata", "path", "title"),
+    "WordMatrices": ("numbers",),
 }
 
 

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, MatrixName
 from search.records.hits import Hit, Hits
 from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
 from search.render.grid import Grid, Scale
-from search.render.heatmap import By, Units, contribution_grids, cosine_grid, left_out, part, units
+from search.render.heatmap import (
+    By,
+    contribution_grid,
+    cosine_grid,
+    layer_grid,
+    left_out,
+    part,
+    units,
+)
 from search.render.page.document import isolated, text
 from search.render.why import addend_count_text, how_made, sentence, signed
 
@@ -24,9 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-    from search.records.tokens import Matrix
-
-MatrixName = Literal["similarity", "contributions"]
 MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
 # Colours of positive and negative cells.
 _COLOURS: dict[Scale, tuple[str, str]] = {
@@ -53,9 +58,7 @@ def html(record: Any) -> str:
 def _(why: Explanation) -> str:
     drawn = units(why, "token")
     visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    cosines, added = matrix(cosine_grid(why, visible)), ""
-    if visible.contributions is not None or why.steps:
-        added = "".join(matrix(grid) for grid in contribution_grids(visible))
+    cosines, added = matrix(cosine_grid(why, visible)), matrix(contribution_grid(visible))
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({addend_count_text(why)})"
@@ -133,9 +136,7 @@ def _(similarities: Similarities, ax: Axes | None) -> Axes:
 def _(why: Explanation, ax: Axes | None, *, matrix: MatrixName, by: By) -> Axes:
     from search.render.picture import heat_map
 
-    drawn = units(why, by)
-    chosen = cosine_grid(why, drawn) if matrix == "similarity" else contribution_grids(drawn)[0]
-    return heat_map(ax, chosen)
+    return heat_map(ax, _grid(why, matrix, by))
 
 
 @singledispatch
@@ -148,9 +149,16 @@ def frame(record: Any, **how: Any) -> DataFrame:
 def _(why: Explanation, *, matrix: MatrixName, by: By) -> DataFrame:
     import pandas
 
-    drawn, cells = _chosen(why, matrix, by)
-    rows, columns = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
-    return pandas.DataFrame(cells, rows, columns)
+    if matrix == "query" or matrix == "passage":
+        grid = layer_grid(why, matrix, by)
+        return pandas.DataFrame(grid.cells[::-1] / 1000, columns=grid.columns)
+    drawn = units(why, by)
+    is_cosine = matrix == "similarity"
+    rows, columns = (
+        [unit.numbered for unit in side if unit.words or not is_cosine]
+        for side in (drawn.query, drawn.passage)
+    )
+    return pandas.DataFrame(drawn.similarity if is_cosine else drawn.contributions, rows, columns)
 
 
 @frame.register(Similarities)
@@ -169,11 +177,11 @@ def _(hits: Hits) -> DataFrame:
     )
 
 
-def _chosen(why: Explanation, name: MatrixName, by: By) -> tuple[Units, Matrix]:
+def _grid(why: Explanation, name: MatrixName, by: By) -> Grid:
+    if name == "query" or name == "passage":
+        return layer_grid(why, name, by)
     drawn = units(why, by)
-    cells = drawn.similarity if name == "similarity" else drawn.contributions
-    assert cells is not None  # Explanation.plot has checked it
-    return drawn, cells
+    return cosine_grid(why, drawn) if name == "similarity" else contribution_grid(drawn)
 
 
 def matrix(grid: Grid) -> str:

@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.render.format import headings, letters, named, one_line, where
 from search.render.grid import Grid, Scale
-from search.render.heatmap import Units, contribution_grids, cosine_grid, left_out, part
+from search.render.heatmap import By, Units, contribution_grid, cosine_grid, layer_grid, left_out, part
 from search.render.why import signed
 
 if TYPE_CHECKING:
@@ -159,15 +159,30 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = visible.labels
     width, height = figure_size(rows, columns)
-    pairs = visible.contributions
-    count = 1 if pairs is None else 2
-    figure = new_figure((count * width + 1, height))
-    *left, right = figure.subplots(1, count, squeeze=False)[0]
-    if pairs is not None:
-        (added,) = contribution_grids(visible)
-        heat_map(left[0], replace(added, title="Contributions to the score, in thousandths"))
+    figure = new_figure((2 * width + 1, height))
+    left, right = figure.subplots(1, 2)
+    added = contribution_grid(visible)
+    heat_map(left, replace(added, title="Contributions to the score, in thousandths"))
     heat_map(right, cosine_grid(why, visible))
     return png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
+
+
+@style()
+def layers(why: Explanation, by: By, hit: Hit | None = None) -> bytes:
+    """Return the contributions of both texts, traced to each layer, as a PNG."""
+    grids = [layer_grid(why, side, by) for side in get_args(Side)]
+    sizes = [figure_size(grid.rows, grid.columns) for grid in grids]
+    width = max(width for width, _ in sizes)
+    figure = new_figure((width, sum(height for _, height in sizes)))
+    heights = [height for _, height in sizes]
+    for axes, grid in zip(figure.subplots(2, 1, height_ratios=heights), grids, strict=True):
+        heat_map(axes, grid)
+    return png(
+        figure,
+        f"Layers: {why.query}",
+        _head(why, hit),
+        ["Each row sums to the cosine's part of the score."],
+    )
 
 
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
@@ -178,7 +193,7 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
 
 def _sum(why: Explanation) -> str:
     """Return the score as a sum of its parts, in one line."""
-    parts = [f"{why.weight * why.sums[0].sum():.6f} (contributions)"]
+    parts = [f"{why.meaning:.6f} (contributions)"]
     if why.terms:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
     if why.late is not None:

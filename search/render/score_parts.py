@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from search.records.explanations import STOP_WORDS, Explanation, Highlight
 from search.records.hits import Hit
-from search.render.why import ALIKE, WordLine, word_lines
+from search.records.tokens import ANY_TEXT
+from search.render.why import ALIKE, REST, WordLine, word_lines
 
-REST = "rest"
+OFFSET = "offset"
 MOST_WORDS = 5  # parts of a bar besides the rest, and shaded words of a passage
 
 
@@ -22,7 +23,8 @@ class Part:
     """Contribution of a query word to a score: `meaning + keyword`.
 
     Attributes:
-        word: the word in lower case; REST for all contributions without a word of their own.
+        word: the word in lower case; REST for stop words and what is no word, OFFSET for what the model adds to any
+            text.
         name: the word as typed.
         alike: the most similar passage word.
         others: other passage words with the largest contributions.
@@ -38,6 +40,10 @@ class Part:
     @property
     def value(self) -> float:
         return self.meaning + self.keyword
+
+    @property
+    def is_word(self) -> bool:
+        return self.word not in (REST, OFFSET)
 
 
 @dataclass(frozen=True)
@@ -117,16 +123,16 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
         parts.append(
             Part(word, matching[0].name if matching else word, meaning, keyword, alike, tuple(others))
         )
+    offset = [Part(OFFSET, ANY_TEXT, line.added) for line in lines if line.share.kind == "offset"]
     keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
-    meaning = why.score - sum(part.value for part in parts) - keyword
-    return [*parts, Part(REST, "rest of the sentence", meaning, keyword)]
+    meaning = why.score - sum(part.value for part in (*parts, *offset)) - keyword
+    return [*parts, Part(REST, "rest of the sentence", meaning, keyword), *offset]
 
 
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
     """Return highlights for the words of a passage that contribute most, and for all of its keywords."""
     matrices = why.words()
     added = why.passage_contributions.tolist()
-    pairs = matrices.similarity if matrices.contributions is None else matrices.contributions
     rows = {
         i: word.text.casefold() for i, word in enumerate(matrices.query) if word.text.casefold() in words
     }
@@ -155,7 +161,7 @@ def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
         shaded = word.text.casefold() in strongest[:MOST_WORDS] and added[j] > 0.1 * most
         if not shaded and term is None:
             continue
-        best = max(rows, key=lambda i: pairs[i, j], default=-1)
+        best = max(rows, key=lambda i: matrices.similarity[i, j], default=-1)
         of = term if term and term in words else rows.get(best, REST)
         level = 1 + (added[j] > 0.3 * most) + (added[j] > 0.6 * most)
         marks.append(Mark(word.start, word.end, level if shaded else 1, term is not None, of))

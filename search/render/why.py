@@ -1,8 +1,8 @@
 """Explanations for a terminal: why a hit has its score, ranks above another or is missing.
 
-An explanation begins with one sentence. Then follow the contribution of each query word, the score as a
-sum, the passage with its strongest words marked, and the similarities of words. The similarities are
-taken from the similarity matrix, everything else from the contribution matrix.
+An explanation begins with one sentence. Then follow the contribution of each query word, the passage with its strongest
+words marked, and the similarities of words. Similarities are taken from the similarity matrix, everything else from
+contributions. Details are the score as a sum, and the contributions of what is no word.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rich.text import Text
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import STOP_WORDS, Explanation
 from search.records.hits import Hit
-from search.records.shares import Partner, Share
-from search.records.tokens import all_of_kind
+from search.records.shares import Share
+from search.records.tokens import ANY_TEXT, all_of_kind
 from search.render.format import (
     counted,
     escape,
@@ -36,9 +36,9 @@ _BAR = 9
 _PAIRS = 8  # most similar pairs of words to list
 # Pairs in the sentence, and what each adds at least, as a share of the first.
 _MAINLY, _ALSO = 3, 0.5
-# Least cosine of a pair of similar words; else a word is paired by its contribution.
+# Least cosine of a pair of similar words.
 ALIKE = 0.5
-_NAMES = 2  # passage words in a contrast
+REST = "rest"
 
 # Reason why a document is missing -> what to do; other reasons explain themselves.
 REMEDIES = {
@@ -57,16 +57,24 @@ REMEDIES = {
 
 
 @as_text
-def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> None:
-    """Draw an explanation; it is readable without colour, too."""
+def explanation(
+    canvas: Canvas, why: Explanation, hit: Hit | None = None, *, details: bool = False
+) -> None:
+    """Draw an explanation; it is readable without colour, too.
+
+    Args:
+        details: also draw the score as a sum with its residual, and contributions of what is no word.
+    """
     draw_head(canvas, why, hit)
     canvas.gap()
     if summary := sentence(why):
         canvas.line(summary)
         canvas.gap()
-    _draw_words(canvas, why)
-    _draw_sum(canvas, why)
-    _draw_passage(canvas, why)
+    lines = word_lines(why)
+    _draw_words(canvas, lines if details else content_lines(lines))
+    if details:
+        _draw_sum(canvas, why)
+    _draw_passage(canvas, why, details)
     _draw_alignment(canvas, why)
 
 
@@ -140,10 +148,10 @@ class WordLine:
         return one_line(self.share.text) if self.is_word else share_name(self.share)
 
 
-def word_lines(why: Explanation) -> list[WordLine]:
+def word_lines(why: Explanation, partners: int = 3) -> list[WordLine]:
     """Return a line for each word or other share; a keyword's contribution is added to its word's line."""
     lines: list[WordLine] = []
-    for share in why.shares():
+    for share in why.shares(partners):
         same = [line for line in lines if line.share.start <= share.start < line.share.end]
         if share.kind != "term" or not same:
             same = [WordLine(share)]
@@ -154,12 +162,28 @@ def word_lines(why: Explanation) -> list[WordLine]:
     return lines
 
 
+def content_lines(lines: Sequence[WordLine]) -> list[WordLine]:
+    """Return the lines of words that are no stop words, then the rest as a line, then the offset and other addends.
+
+    Stop words, punctuation and special tokens are the rest. If there are only stop words, they are content.
+    """
+    by_word = [line for line in lines if line.is_word and line.name.casefold() not in STOP_WORDS]
+    content = by_word or [line for line in lines if line.is_word]
+    others = [line for line in lines if line.share.kind in ("offset", "model", "like", "late")]
+    chosen = {id(line) for line in (*content, *others)}
+    rest = [line for line in lines if id(line) not in chosen]
+    added, keyword = sum(line.added for line in rest), sum(line.keyword for line in rest)
+    if rest:
+        others.insert(0, WordLine(Share(REST, REST, 0, 0, added), added, keyword))
+    return [*content, *others]
+
+
 def sentence(why: Explanation) -> str:
     """Return the main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % keywords."
 
-    A query word is paired with the most similar passage word, or with the passage word of its largest contribution.
+    A query word is paired with the most similar passage word, if the two are each other's best match.
     """
-    words = [line for line in word_lines(why) if line.is_word and line.added > 0]
+    words = [line for line in word_lines(why, partners=0) if line.is_word and line.added > 0]
     words = [line for line in words if line.name.casefold() not in STOP_WORDS] or words
     words.sort(key=lambda line: -line.added)
     if not words or any(term.kind == "model" for term in why.terms):
@@ -168,8 +192,7 @@ def sentence(why: Explanation) -> str:
     pairs = []
     for line in words[:_MAINLY]:
         if line.added >= _ALSO * words[0].added:
-            first = line.share.partners[0].text if line.share.partners else ""
-            partner = one_line(like.get(line.share.start, first))
+            partner = one_line(like.get(line.share.start, ""))
             pairs.append(f"{line.name} ~ {partner}" if partner and why.weight else f'"{line.name}"')
     return f"Mainly {', '.join(pairs)}; {_divided(why)}."
 
@@ -177,7 +200,7 @@ def sentence(why: Explanation) -> str:
 def _divided(why: Explanation) -> str:
     """Return the shares of a score's parts: "62 % meaning, 38 % keywords"; as numbers if a part is negative."""
     parts = {
-        "meaning": why.weight * float(why.sums[0].sum()),
+        "meaning": why.meaning,
         "keywords": _sum_of(why, "term"),
         "similarity to examples": _sum_of(why, "like"),
         "best matches": 0.0 if why.late is None else float(why.late.sum()),
@@ -218,13 +241,10 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
     canvas.line(headings(hit), style="bold", indent=17)
 
 
-def _draw_words(canvas: Canvas, why: Explanation) -> None:
+def _draw_words(canvas: Canvas, lines: Sequence[WordLine]) -> None:
     """Draw a line for each query word and each other addend, and their sum."""
-    lines = word_lines(why)
     largest = max((abs(line.added) for line in lines), default=0.0)
-    table = grid(
-        "Query word", number("added"), Column(no_wrap=True), number("as a keyword"), "mostly with"
-    )
+    table = grid("Query word", number("added"), Column(no_wrap=True), number("as a keyword"), "most like")
     for line in lines:
         keyword = f"{line.keyword:+.4f}" if line.keyword else ""
         partners = ", ".join(one_line(partner.text) for partner in line.share.partners)
@@ -241,7 +261,8 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
-        parts.append(f"{factor}{why.sums[0].sum():.6f} ({addend_count_text(why)})")
+        cosine = why.meaning / why.weight
+        parts.append(f"{factor}{cosine:.6f} ({addend_count_text(why)})")
     if why.terms or not why.weight:
         name = "other addend" if any(term.kind != "term" for term in why.terms) else "keyword"
         added = sum(term.contribution for term in why.terms)
@@ -258,21 +279,17 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
 
 
 def addend_count_text(why: Explanation) -> str:
-    """Return the number of addends of the cosine: "1,120 token pairs"."""
-    if why.contributions is None:
-        return counted(len(why.query_tokens), "query token")
-    return f"{why.contributions.size:,} token pairs"
+    """Return the number of addends of the cosine: "9 query tokens and any text"."""
+    tokens = counted(len(why.query_tokens), "query token")
+    return f"{tokens} and {ANY_TEXT}" if why.offset else tokens
 
 
 def how_made(why: Explanation) -> str:
-    """Return the pooling of the embeddings, and the method of addends that are not exact."""
-    if not why.steps:
-        return f"{why.pooling} pooling"
-    baseline = "from the text with padding for words, whose cosine is part of [CLS]"
-    return f"{why.pooling} pooling; integrated gradients in {why.steps} steps {baseline}; their error is the residual"
+    """Return the pooling of the embeddings, and the layer that contributions are traced to."""
+    return f"{why.pooling} pooling, contributions traced to layer {why.layer} of {why.n_layers}"
 
 
-def _draw_passage(canvas: Canvas, why: Explanation) -> None:
+def _draw_passage(canvas: Canvas, why: Explanation, details: bool) -> None:
     """Draw the passage's own text; its strongest words are coloured, or in brackets if there is no colour."""
     canvas.line("Contribution of each passage word" if why.weight else "The passage", style="bold")
     marks = why.strongest()
@@ -284,20 +301,23 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
         text.append(word if canvas.colour else f"«{word}»", "bold green")
         at = mark.end
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
-    for name, added in _beside(why).items():
+    for name, added in _beside(why, details).items():
         canvas.dim(f"  {one_line(name)}: {added:+.4f}")
     canvas.dim(f"  (marked: words that add at least a quarter of the largest addend, {strongest:+.4f})")
     canvas.gap()
 
 
-def _beside(why: Explanation) -> dict[str, float]:
-    """Return name -> contribution of each part of a passage outside its own text, such as headings."""
+def _beside(why: Explanation, details: bool) -> dict[str, float]:
+    """Return name -> contribution of the headings of a passage; with details, also of what is no word."""
     words = why.words()
+    kinds = ("context", "prompt", "special") if details else ("context",)
     sums: dict[str, float] = {}
     for word, added in zip(words.passage, why.passage_contributions.tolist(), strict=True):
-        if word.kind in ("context", "prompt", "special"):
+        if word.kind in kinds:
             name = all_of_kind(word.kind, words.passage)
             sums[name] = sums.get(name, 0.0) + added
+    if details and why.weight and why.passage_offset:
+        sums[ANY_TEXT] = why.weight * why.passage_offset
     return sums
 
 
@@ -320,12 +340,17 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
     canvas.line(f"gap {compared.gap:+.6f} = {total:+.6f} (sum of the lines below) {residual}")
     canvas.gap()
     table = grid(
-        "query word", number(f"{a} - {b}"), Column(no_wrap=True), f"in {a}, with", f"in {b}, with", gap=1
+        "query word",
+        number(f"{a} - {b}"),
+        Column(no_wrap=True),
+        number(f"in {a}"),
+        number(f"in {b}"),
+        gap=1,
     )
     largest = max((abs(word.gap) for word in compared.words), default=0.0)
     for word in in_order(compared):
         bar = signed_bar(word.gap, largest)
-        sides = (_with(word.in_a, word.found_in_a), _with(word.in_b, word.found_in_b))
+        sides = f"{word.in_a:+.4f}", f"{word.in_b:+.4f}"
         table.add_row(share_name(word), f"{word.gap:+.4f}", bar, *sides)
     sums = (sum(word.in_a for word in compared.words), sum(word.in_b for word in compared.words))
     table.add_row("sum", f"{total:+.4f}", "", *(f"{value:+.4f}" for value in sums), style="bold")
@@ -335,11 +360,6 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
 def in_order(compared: Contrast) -> list[Difference]:
     """Return the differences sorted by their contribution to the gap."""
     return sorted(compared.words, key=lambda word: -word.gap)
-
-
-def _with(added: float, partners: Sequence[Partner]) -> Text:
-    names = ", ".join(one_line(partner.text) for partner in partners[:_NAMES])
-    return Text.assemble(f"{added:+.4f} ", (names, "dim"))
 
 
 def share_name(share: Share | Difference) -> str:

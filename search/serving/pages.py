@@ -164,7 +164,7 @@ def _why_none(index: Index, params: PageParams) -> str:
 
 def _result(index: Index, params: PageParams) -> search.SearchView:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
-    can_explain = index.encoder.has_addends and not params.words
+    can_explain = not params.words
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
@@ -237,7 +237,7 @@ def _hits_in(index: Index, params: PageParams, document: DocumentText, best: int
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(searcher_of(index).hit(params.question, params.passage, **params.of(RankingOptions)))
-    if index.encoder.has_addends and hits:
+    if hits:
         whys = index.explain(params.question, hits[:_EXPLAINED])
         hits[:_EXPLAINED] = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=False)]
     return hits

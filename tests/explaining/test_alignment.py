@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from search import Explanation, Token
+from tests.explaining.test_explanation import computed
 
 
 def tokens(text: str) -> tuple[Token, ...]:
@@ -26,9 +27,10 @@ def explanation(query: str, passage: str, cosines: list[list[float]]) -> Explana
         context="",
         query_tokens=first,
         passage_tokens=second,
-        similarity=similarity,
+        layer=0,
         similarity_layer=3,
-        contributions=np.zeros(similarity.shape),
+        n_layers=6,
+        numbers=computed(np.zeros((len(first) + 1, len(second) + 1)), similarity),
         terms=(),
         cosine=0.5,
         score=0.5,

@@ -1,6 +1,7 @@
 """Scores that index.explain takes apart: returned, stored, summed; of hits, ids and texts, one or many."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 
 import search
-from search.encoding import Encoder
 from search.errors import InputError
+from search.explaining.traced_numpy import NumpyTracer
 from search.records.shares import Partner, Share, Term
 from tests.conftest import save_tiny_bert
-from tests.explaining.test_explanation import by_hand
+from tests.explaining.test_explanation import by_hand, computed
 
 QUERY = "find the key"
 
@@ -43,17 +44,19 @@ def test_a_score_of_two_parts_adds_up() -> None:
 
 
 def test_shares_are_those_worked_out_by_hand() -> None:
-    keys, special = by_hand().shares(partners=2)
+    keys, special, offset = by_hand().shares(partners=2)
     assert (keys.text, keys.kind, keys.start, keys.end) == ("Keys", "word", 0, 4)
-    assert keys.contribution == pytest.approx(138 / 276)
-    assert [(partner.text, round(partner.contribution * 276)) for partner in keys.partners] == [
-        ("key", 26),
-        ("lock", 22),
+    assert keys.contribution == pytest.approx(184 / 414)
+    assert [(partner.text, round(partner.similarity * 24)) for partner in keys.partners] == [
+        ("key", 16),
+        ("lock", 14),
     ]
-    assert special == Share("[CLS] and [SEP]", "special", 0, 0, pytest.approx(138 / 276))
+    assert special == Share("[CLS] and [SEP]", "special", 0, 0, pytest.approx(138 / 414))
+    assert offset == Share("any text", "offset", 0, 0, pytest.approx(92 / 414))
+    assert [share.partners for share in by_hand().shares(partners=0)] == [(), (), ()]
 
 
-def test_equal_words_of_the_passage_are_one_partner_and_negative_ones_none() -> None:
+def test_equal_words_of_the_passage_are_one_partner_and_unlike_ones_none() -> None:
     why = by_hand()
     cls, door, lock, comma, key, sep = why.passage_tokens
     twice = replace(
@@ -63,10 +66,12 @@ def test_equal_words_of_the_passage_are_one_partner_and_negative_ones_none() -> 
             *(cls, door, replace(lock, text="key", end=3)),
             *(replace(comma, start=3, end=4), replace(key, start=5, end=8), sep),
         ),
-        contributions=np.where(np.arange(6) == 1, -why.contributions, why.contributions),
+        numbers=computed(
+            why.numbers.pairs(0), np.where(np.arange(6) == 1, -why.similarity, why.similarity)
+        ),
     )
     (partner,) = twice.shares()[0].partners
-    assert partner == Partner("key", pytest.approx((22 + 26) / 276))
+    assert partner == Partner("key", pytest.approx(16 / 24))
 
 
 def test_the_returned_the_stored_and_the_summed_score_agree(index: search.Index) -> None:
@@ -79,9 +84,17 @@ def test_the_returned_the_stored_and_the_summed_score_agree(index: search.Index)
 
 
 @pytest.mark.parametrize(
-    "options", [{"pooling": "mean_sqrt_len"}, {"pooling": "max"}, {"dim": 5}, {"layer": "mean:2"}]
+    "options",
+    [
+        {"pooling": "mean_sqrt_len"},
+        {"pooling": "max"},
+        {"pooling": "cls"},
+        {"pooling": "pooler"},
+        {"dim": 5},
+        {"layer": "mean:2"},
+    ],
 )
-def test_addends_sum_to_the_score_for_every_exact_pooling_dimension_and_layer(
+def test_addends_sum_to_the_score_for_every_pooling_dimension_and_layer(
     notes: Path, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     """Also with prompts, which are tokens of the query and the passage like others."""
@@ -92,7 +105,6 @@ def test_addends_sum_to_the_score_for_every_exact_pooling_dimension_and_layer(
     hits = index.query(QUERY)
     assert len(hits) == 5
     for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
-        assert why.steps == 0
         assert why.addends == pytest.approx(hit.score, abs=1e-6)
         assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert [share.text for share in why.shares() if share.kind not in ("word", "term")] == [
@@ -136,8 +148,9 @@ def test_a_term_is_shared_out_among_its_places(index: search.Index) -> None:
     assert places["find"] == ["Find"]
     words = why.words()
     contributions = why.passage_contributions
-    assert contributions.sum() == pytest.approx(hit.score, abs=1e-6)
-    only_meaning = why.weight * words.contributions.sum(axis=0)
+    whole = contributions.sum() + why.weight * why.passage_offset
+    assert whole == pytest.approx(hit.score, abs=1e-6)
+    only_meaning = why.weight * words.passage_sums
     (term,) = (term for term in why.terms if term.term == "keys")
     (key,) = (j for j, word in enumerate(words.passage) if word.text == "key")
     assert contributions[key] - only_meaning[key] == pytest.approx(term.contribution / 2)
@@ -173,22 +186,28 @@ def test_a_passage_id_is_explained_as_its_hit(index: search.Index) -> None:
         index.explain(" ", hit)
 
 
-def test_all_hits_go_through_the_encoder_together(
+def test_all_hits_are_traced_together_and_passages_only_if_needed(
     index: search.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hits = index.query(QUERY, k=4)
-    one_by_one = [index.explain(QUERY, hit) for hit in hits]
+    singly = [index.explain(QUERY, hit) for hit in hits]
     calls: list[int] = []
-    tokens = Encoder.tokens
+    trace = NumpyTracer.trace
 
-    def count_calls(self: Encoder, texts: list[str], **options: Any) -> Any:
+    def count_calls(self: NumpyTracer, texts: Sequence[Any]) -> Any:
         calls.append(len(texts))
-        return tokens(self, texts, **options)
+        return trace(self, texts)
 
-    monkeypatch.setattr(Encoder, "tokens", count_calls)
+    monkeypatch.setattr(NumpyTracer, "trace", count_calls)
     together = index.explain(QUERY, [*hits, hits[0].passage_id])
-    assert calls == [1, 5]
+    assert calls == []
+    for why in together:
+        why.shares(partners=0)
+    index.contrast(QUERY, hits[0], hits[1])
+    assert calls == [1, 1]  # the query, twice
     assert [why.passage for why in together] == [*(hit.text for hit in hits), hits[0].text]
-    for why, single in zip(together, one_by_one, strict=False):
+    for why, single in zip(together, singly, strict=False):
         np.testing.assert_allclose(why.contributions, single.contributions, atol=1e-6)
+        np.testing.assert_allclose(why.layers("passage"), single.layers("passage"), atol=1e-6)
+    assert calls[:3] == [1, 1, 5]
     assert index.explain(QUERY, []) == []

@@ -8,10 +8,20 @@ import pytest
 
 import search
 from search import Encoder, Explanation, Token
+from search.records.explanations import ComputedNumbers, Side
+
+
+def computed(cells: np.ndarray, cosines: np.ndarray) -> ComputedNumbers:
+    """Numbers of a model without layers, from the (q + 1, p + 1) contributions of pairs."""
+    sums: dict[Side, np.ndarray] = {"query": cells.sum(axis=1)[None], "passage": cells.sum(axis=0)[None]}
+    return ComputedNumbers(sums, cells, cosines)
 
 
 def by_hand() -> Explanation:
-    """Query [CLS] key ##s [SEP], passage [CLS] title lock , key [SEP], with numbers that are easy to add."""
+    """Query [CLS] key ##s [SEP], passage [CLS] title lock , key [SEP], with numbers that are easy to add.
+
+    The contributions of pairs of tokens are 0 to 23, those with the offsets 46 for the passage's and 92 for both.
+    """
     query = (
         Token("[CLS]", 2, 0, 0, True, None, "special"),
         Token("key", 9, 0, 3, False, 0, "text"),
@@ -26,15 +36,19 @@ def by_hand() -> Explanation:
         Token("key", 9, 6, 9, False, 3, "text"),
         Token("[SEP]", 3, 0, 0, True, None, "special"),
     )
+    cells = np.zeros((5, 7))
+    cells[:4, :6] = np.arange(24).reshape(4, 6)
+    cells[1, 6], cells[4, 6] = 46, 92
     return Explanation(
         query="Keys",
         passage="lock, Key",
         context="Door",
         query_tokens=query,
         passage_tokens=passage,
-        similarity=np.arange(24, dtype=np.float32).reshape(4, 6) / 24,
-        similarity_layer=3,
-        contributions=np.arange(24, dtype=np.float64).reshape(4, 6) / 276,
+        layer=0,
+        similarity_layer=0,
+        n_layers=0,
+        numbers=computed(cells / 414, np.arange(24, dtype=np.float32).reshape(4, 6) / 24),
         terms=(),
         cosine=1.0,
         score=1.25,
@@ -58,7 +72,7 @@ def test_words_are_merged_from_tokens() -> None:
         ("Key", "word"),
         ("[SEP]", "special"),
     ]
-    assert (words.contributions[1] * 276).round().tolist() == [
+    assert (words.contributions[1] * 414).round().tolist() == [
         18,
         20,
         22,
@@ -74,7 +88,26 @@ def test_words_are_merged_from_tokens() -> None:
         16,
         17,
     ]  # the larger of the two
-    assert words.contributions.sum() == pytest.approx(1.0)
+    assert words.contributions.sum() == pytest.approx(276 / 414)
+    assert (words.query_sums * 414).round().tolist() == [
+        15,
+        6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17 + 46,
+        123,
+    ]
+    assert (words.passage_sums * 414).round().tolist() == [36, 40, 44, 48, 52, 56]
+
+
+def test_contributions_and_offsets_sum_to_the_cosine() -> None:
+    why = by_hand()
+    offsets = why.offsets
+    assert (offsets.query * 414).round().tolist() == [0, 46, 0, 0]
+    assert offsets.passage.tolist() == [0] * 6
+    assert offsets.both * 414 == pytest.approx(92)
+    whole = why.contributions.sum() + offsets.query.sum() + offsets.passage.sum() + offsets.both
+    assert whole == pytest.approx(why.cosine)
+    assert (why.offset * 414, why.passage_offset * 414) == pytest.approx((92, 138))
+    assert why.query_sums.sum() + why.offset == pytest.approx(why.cosine)
+    assert why.passage_sums.sum() + why.passage_offset == pytest.approx(why.cosine)
 
 
 def test_residual_is_what_the_addends_do_not_explain() -> None:
@@ -90,21 +123,25 @@ def test_alignment_leaves_special_tokens_and_punctuation_out() -> None:
 
 def test_highlights_are_spans_of_the_passage() -> None:
     highlights = by_hand().highlights()
-    assert [("lock, Key"[h.start : h.end], round(h.weight * 276)) for h in highlights] == [
+    assert [("lock, Key"[h.start : h.end], round(h.weight * 414)) for h in highlights] == [
         ("lock", 2 + 8 + 14 + 20),
         (",", 3 + 9 + 15 + 21),
         ("Key", 4 + 10 + 16 + 22),
     ]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max"])
+@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max", "cls", "pooler"])
 def test_addends_sum_to_the_cosine(tiny: Encoder, pooling: str) -> None:
     encoder = Encoder(tiny.model, pooling=pooling)
     why = search.explain("find the key", "the key is in the water, people say", model=encoder)
     first, second = encoder.encode(["find the key", "the key is in the water, people say"])
     assert why.cosine == pytest.approx(float(first @ second), abs=1e-6)
-    assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
+    offsets = why.offsets
+    whole = why.contributions.sum() + offsets.query.sum() + offsets.passage.sum() + offsets.both
+    assert whole == pytest.approx(why.cosine, abs=1e-6)
     assert abs(why.residual) < 1e-6
+    for side in ("query", "passage"):
+        np.testing.assert_allclose(why.layers(side).sum(axis=1), [why.cosine] * 4, atol=1e-6)
     assert (
         why.contributions.shape
         == (len(why.query_tokens), len(why.passage_tokens))
@@ -114,7 +151,7 @@ def test_addends_sum_to_the_cosine(tiny: Encoder, pooling: str) -> None:
 
 def test_the_real_model_pairs_words_of_like_meaning(real: Encoder) -> None:
     why = search.explain("The cat sat on the mat.", "A kitten was sitting on the rug.", model=real)
-    assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-5)
+    assert abs(why.residual) < 1e-6
     pairs = {(pair.query.text, pair.passage.text) for pair in why.alignment()}
     assert {("cat", "kitten"), ("mat", "rug"), ("sat", "sitting")} <= pairs
     assert why.similarity_layer == 3
@@ -125,15 +162,17 @@ def test_the_real_model_pairs_words_of_like_meaning(real: Encoder) -> None:
 def test_derived_values_are_computed_once_for_each_explanation() -> None:
     why = by_hand()
     assert why.words() is why.words()
-    assert why.sums[0] is why.sums[0]
-    heavier = replace(why, contributions=2 * why.contributions)
+    assert why.words().contributions is why.words().contributions
+    assert why.similarity is why.similarity
+    heavier = replace(why, numbers=computed(2 * why.numbers.pairs(0), why.similarity))
     assert heavier.words().contributions.tolist() == (2 * why.words().contributions).tolist()
-    assert heavier.sums[0].tolist() == (2 * why.sums[0]).tolist()
+    assert heavier.query_sums.tolist() == (2 * why.query_sums).tolist()
 
 
 def test_the_arrays_of_words_cannot_be_changed() -> None:
     words = by_hand().words()
-    for array in (words.contributions, words.similarity, *words.sums, by_hand().passage_contributions):
+    arrays = words.contributions, words.similarity, words.query_sums, words.passage_sums
+    for array in (*arrays, by_hand().passage_contributions):
         with pytest.raises(ValueError, match="read-only"):
             array += 1
 

@@ -18,7 +18,7 @@ from search.corpus import Cutter, documents, load
 from search.corpus.markup import markup
 from search.encoding import Encoder
 from search.encoding.tokenizer import tokens
-from search.explaining.explanation import explain_pair
+from search.explaining.explanation import Layers, explain_pair
 from search.records.documents import Document
 from search.records.explanations import Explanation
 from search.records.hits import Hit
@@ -76,15 +76,14 @@ def test_a_text_with_marks_is_explained_as_the_one_without(
     tiny: Encoder, source: tuple[str, Spans], context: str
 ) -> None:
     text, hidden = source
-    layer = tiny.n_layers // 2
-    (query,) = tiny.tokens([QUERY], layers=[layer, -1])
+    (query,) = tiny.inputs([QUERY])
     visible = "".join(text[place] for place in visible_places(text, hidden))
     whys = [
         explain_pair(
             query,
-            *tiny.tokens([variant], contexts=[context], hidden=[spans], layers=[layer, -1]),
+            *tiny.inputs([variant], contexts=[context], hidden=[spans]),
             encoder=tiny,
-            layer=layer,
+            layers=Layers.of(None, tiny.n_layers),
         )
         for variant, spans in ((text, hidden), (visible, ()))
     ]

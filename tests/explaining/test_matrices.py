@@ -5,14 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import search
 from search.encoding import Encoder
 from search.errors import InputError
-from search.explaining.explanation import contribution_matrix, similarity_layer, similarity_matrix
+from search.explaining.explanation import similarity_layer, similarity_matrix
 
 # Query tokens (1, 0) and (0, 2); passage tokens (3, 4), (0, 1) and (-1, 0).
 QUERY = np.array([[1, 0], [0, 2]], dtype=np.float32)
@@ -32,41 +29,8 @@ def test_no_cosine_is_above_one_and_a_vector_is_entirely_similar_to_itself() -> 
         assert (np.abs(np.diag(cosines)) == 1).all()
 
 
-def test_contributions_are_those_worked_out_by_hand() -> None:
-    # means (1/2, 1) and (2/3, 5/3); lengths sqrt(5)/2 and sqrt(29)/3; n m = 6, so each dot product
-    # is divided by 6 * sqrt(145) / 6 = sqrt(145)
-    expected = np.array([[3, 0, -1], [8, 2, 0]]) / 145**0.5
-    matrix = contribution_matrix(QUERY, PASSAGE)
-    np.testing.assert_allclose(matrix, expected, rtol=1e-12)
-    assert matrix.sum() == pytest.approx(12 / 145**0.5)
-    np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "mean_sqrt_len"), expected, rtol=1e-12)
-
-
-def test_contributions_of_max_pooling_are_those_worked_out_by_hand() -> None:
-    # largest values: query (1, 2) from tokens 0 and 1, passage (3, 4) last from token 0
-    expected = np.array([[3, 0, 0], [8, 0, 0]]) / (5**0.5 * 5)
-    np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "max"), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("pooling", ["mean", "max"])
-@given(data=st.data())
-def test_addends_sum_to_the_cosine(pooling: str, data: st.DataObject) -> None:
-    q, p, d = (data.draw(st.integers(1, 6)) for _ in range(3))
-    numbers = st.floats(-5, 5, width=32)
-    query = data.draw(arrays(np.float32, (q, d), elements=numbers))
-    passage = data.draw(arrays(np.float32, (p, d), elements=numbers))
-    pooled = [getattr(m.astype(np.float64), pooling)(axis=0) for m in (query, passage)]
-    lengths = [np.linalg.norm(vector) for vector in pooled]
-    if min(lengths) < 1e-3:
-        return
-    cosine = pooled[0] @ pooled[1] / lengths[0] / lengths[1]
-    assert contribution_matrix(query, passage, pooling).sum() == pytest.approx(cosine, abs=1e-8)
-
-
-def test_zero_vectors_have_no_similarity_and_no_contributions() -> None:
+def test_zero_vectors_have_no_similarity() -> None:
     assert similarity_matrix(np.zeros((1, 2)), PASSAGE).tolist() == [[0, 0, 0]]
-    with pytest.raises(InputError, match="sum to zero"):
-        contribution_matrix(np.array([[1.0, 0.0], [-1.0, 0.0]]), PASSAGE)
 
 
 A, B = "The cat sat on the mat.", "A kitten was sitting on the rug."
@@ -93,13 +57,43 @@ def test_every_layer_is_that_of_transformers(encoder_name: str, request: pytest.
     encoder: Encoder = request.getfixturevalue(encoder_name)
     expected = by_transformers(encoder.files.folder, A, B)
     assert len(expected) == encoder.n_layers + 1
-    last = search.explain(A, B, layer=-1, model=encoder)
-    assert last.similarity_layer == encoder.n_layers
+    assert search.explain(A, B, layer=-1, model=encoder).similarity_layer == encoder.n_layers
     for layer, cosines in enumerate(expected):
         why = search.explain(A, B, layer=layer, model=encoder)
         np.testing.assert_allclose(why.similarity, cosines, atol=1e-6)
-        assert (why.similarity_layer, why.n_layers) == (layer, encoder.n_layers)
-        np.testing.assert_array_equal(why.contributions, last.contributions)
+        assert (why.similarity_layer, why.layer, why.n_layers) == (layer, layer, encoder.n_layers)
+
+
+@pytest.mark.parametrize("encoder_name", ["tiny", "real"])
+def test_contributions_of_the_last_layer_are_products_of_its_vectors(
+    encoder_name: str, request: pytest.FixtureRequest
+) -> None:
+    # With mean pooling: (q_i . p_j) / (n m |q_mean| |p_mean|)
+    encoder: Encoder = request.getfixturevalue(encoder_name)
+    query, passage = (text.vectors.astype(np.float64) for text in encoder.tokens([A, B]))
+    expected = query @ passage.T / (len(query) * len(passage))
+    expected /= np.linalg.norm(query.mean(axis=0)) * np.linalg.norm(passage.mean(axis=0))
+    why = search.explain(A, B, layer="last", model=encoder)
+    np.testing.assert_allclose(why.contributions, expected, atol=1e-6)
+    assert (why.offset, why.passage_offset, why.offsets.both) == (0, 0, 0)
+
+
+def test_one_option_names_the_layer_of_both_matrices(tiny: Encoder) -> None:
+    layers = {
+        layer: (why.layer, why.similarity_layer)
+        for layer in (None, 0, 2, "middle", "last", "mean:2")
+        if (why := search.explain(A, B, layer=layer, model=tiny))
+    }
+    assert layers == {
+        None: (0, 1), 0: (0, 0), 2: (2, 2), "middle": (1, 1), "last": (3, 3), "mean:2": (0, "mean:2"),
+    }  # fmt: skip
+    why = search.explain(A, B, layer=2, model=tiny)
+    np.testing.assert_array_equal(why.query_sums, why.layers("query")[2, :-1])
+    np.testing.assert_allclose(
+        why.contributions.sum(axis=1) + why.offsets.query, why.query_sums, atol=1e-6
+    )
+    with pytest.raises(InputError, match="text is 'words'. Choose one of: 'query', 'passage'"):
+        why.layers("words")  # type: ignore[arg-type]
 
 
 def test_layers_have_numbers_and_names() -> None:

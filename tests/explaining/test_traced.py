@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from search.encoding import Encoder
-from search.encoding.tokenizer import Encoded, encode_ids
+from search.encoding.tokenizer import Encoded, ModelInput
 from search.explaining import traced_numpy
 from search.explaining.traced import Traces, WholeTexts, pairs
 from search.explaining.traced_numpy import NumpyTracer
 from search.explaining.traced_torch import TorchTracer
 from search.explaining.tracers import tracer
+from search.records.tokens import Token
 from tests.conftest import save_modules, save_tokenizer
 from tests.encoding.test_options import save_dense
 
@@ -60,7 +61,7 @@ def save_random(folder: Path, family: str, **options: Any) -> Path:
 
 
 def traces_of(tracer: Any, encoder: Encoder, texts: list[str] = TEXTS) -> Traces:
-    traces: Traces = tracer.trace(encode_ids(encoder.tokenizer, texts, encoder.max_tokens))
+    traces: Traces = tracer.trace(encoder.inputs(texts))
     return traces
 
 
@@ -141,7 +142,8 @@ def test_two_tokens_have_the_contributions_that_were_worked_out_by_hand(
     # ((a - b) / 2, (b - a) / 2), so only d = (a - b) / 2 counts; it is 2 for the first token, -1 for the second.
     encoder = Encoder(str(save_two_dimensions(tmp_path)))
     chosen = tracer(encoder) if engine == "numpy" else TorchTracer(encoder)
-    traces = chosen.trace([Encoded([5, 6], [0, 0])])
+    tokens = tuple(Token(str(id_), id_, 0, 0, False, None, "text") for id_ in (5, 6))
+    traces = chosen.trace([ModelInput("5 6", "", (), "5 6", None, tokens, Encoded([5, 6], [0, 0]))])
     np.testing.assert_allclose(traces.states(0)[0], [[3, -1], [-1, 1]], atol=1e-6)
     np.testing.assert_allclose(traces.states(0)[1], [[2, -1], [0, 1]], atol=1e-6)
     np.testing.assert_allclose(traces.embeddings, [[1, 0]], atol=1e-6)

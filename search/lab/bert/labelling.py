@@ -10,13 +10,10 @@ A linear head over frozen embeddings has a row of weights and an intercept for e
 A head is stored as numbers, never as code. The file head.safetensors contains W and b; its metadata contains the
 classes, the fingerprint of the encoder and how the head was trained. Applying a head needs only NumPy.
 
-With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
+A logit is explained by traced contributions (`search.explaining.traced`): x is a sum of a vector V_i for each token and
+an offset b_x, so
 
-    logit_c = sum_i  W_c . h_i / (n |h_mean|)  +  b_c
-
-These addends treat the length |h_mean| as a constant, although it depends on all tokens, and each h_i depends on the
-tokens around it. If a token is removed and the text is encoded again, the logit may therefore change by more or less
-than that token's addend.
+    logit_c = sum_i  W_c . V_i  +  W_c . b_x  +  b_c
 """
 
 from __future__ import annotations
@@ -40,13 +37,14 @@ from search.errors import (
     ModelError,
     first_line,
 )
+from search.explaining.tracers import tracer
 from search.files import write_whole
 from search.lab.bert.checkpoint import Head, load_head, softmax
 from search.lab.bert.tokenizing import check_text
 from search.lab.records.predictions import LabelExplanation, LabelledText, Labelling
 from search.records.options import EngineName
 from search.records.reports import Progress
-from search.records.tokens import TokenVectors, merged
+from search.records.tokens import merged
 
 FILE, FORMAT = "head.safetensors", "seewhy linear head 2"
 
@@ -193,11 +191,10 @@ def explain_label(
     """Return the contribution of each token of a text to a head's logits.
 
     Args:
-        encoder: the encoder that the head was trained for, if it is already loaded; None loads it. Its pooling must be
-            mean or mean_sqrt_len.
+        encoder: the encoder that the head was trained for, if it is already loaded; None loads it.
 
     Raises:
-        InputError: the text is empty or too long, or the pooling is not a sum over tokens.
+        InputError: the text is empty or too long.
         FingerprintMismatch: the head was not trained on embeddings of `encoder`.
     """
     check_text(text)
@@ -205,32 +202,24 @@ def explain_label(
     if encoder is None:
         encoder = encoder_of(head, offline=offline, engine=engine)
     head.require_fits(encoder.fingerprint, "the encoder")
-    (vectors,) = encoder.tokens([text], role="document")
-    logits = head.logits(vectors.embedding.astype(np.float32)[None])[0]
+    (read,) = encoder.inputs([text], role="document")
+    logits = head.logits(encoder.encode([text], role="document"))[0]
+    (products,) = tracer(encoder).trace([read]).products(head.coefficients[None])
     return LabelExplanation(
         text=text,
-        tokens=vectors.tokens,
-        words=merged(vectors.tokens, {"text": text}),
+        tokens=read.tokens,
+        words=merged(read.tokens, {"text": text}),
         classes=head.classes,
         logits=logits,
         probabilities=softmax(logits),
-        contributions=_parts(vectors, encoder.pooling) @ head.coefficients.T,
+        contributions=products[:, 0, :-1].T,
+        offsets=products[:, 0, -1],
         intercepts=head.intercepts,
         label=head.classes[int(logits.argmax())],
         head=head.name,
         model=encoder.model,
         pooling=encoder.pooling,
     )
-
-
-def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
-    """Return (n, d) vectors, one per token; together they sum to the embedding."""
-    if tokens.addends is None or pooling == "max":
-        raise InputError(
-            f"with pooling '{pooling}', a logit is not a sum over tokens. Train with mean pooling."
-        )
-    vectors = tokens.addends.astype(np.float64)
-    return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
 
 
 _TEXTS_A_BATCH = 64

@@ -247,7 +247,8 @@ class LabelExplanation:
         classes: names of the c classes.
         logits: (c,) logits of the embedding.
         probabilities: (c,) softmax of the logits.
-        contributions: (n, c) contribution of each token to the logit of each class.
+        contributions: (n, c) contribution of each token, as typed, to the logit of each class.
+        offsets: (c,) what the encoder adds to any text.
         intercepts: (c,) bias of each class.
         label: the class with the highest logit.
         head, model, pooling: the linear head, and the model and pooling of its embeddings.
@@ -260,6 +261,7 @@ class LabelExplanation:
     logits: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     contributions: NDArray[np.float64]
+    offsets: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     label: str
     head: str
@@ -269,7 +271,7 @@ class LabelExplanation:
     @property
     def residual(self) -> NDArray[np.float64]:
         """(c,) logits minus the sums of their addends: rounding errors."""
-        return self.logits - self.contributions.sum(axis=0) - self.intercepts
+        return self.logits - self.contributions.sum(axis=0) - self.offsets - self.intercepts
 
     @property
     def by_word(self) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ from search.lab.records.predictions import (
 )
 from search.lab.records.training import HeldOut
 from search.records.documents import Annotator, filter_argument, in_filter
+from search.records.tokens import ANY_TEXT
 from search.render.format import (
     counted,
     escape,
@@ -148,7 +149,8 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
         canvas.gap()
         table = grid("", *(folded(one_line(name)) for name in why.classes))
         rows = [(word.text, added) for word, added in zip(why.words, why.by_word, strict=True)]
-        for name, values in (*rows, ("intercept", why.intercepts), ("logit", why.logits)):
+        sums = ((ANY_TEXT, why.offsets), ("intercept", why.intercepts), ("logit", why.logits))
+        for name, values in (*rows, *sums):
             table.add_row(one_line(name), *(fixed(value, 4, signed=True) for value in values.tolist()))
         table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
         canvas.table(table)

@@ -73,15 +73,15 @@ const draw = (at, hit, query) => {
 
   y += 40;
   const wide = inner - 100;
-  for (const { name, start, width, meaning, minus } of hit.parts) {
+  for (const { name, start, width, meaning, minus, rest } of hit.parts) {
     const [left, long] = [EDGE + start * wide, width * wide];
-    if (name === "rest" || minus) box(left, y, long - 3, 22, minus ? INK.line : INK.rest);
+    if (rest || minus) box(left, y, long - 3, 22, minus ? INK.line : INK.rest);
     else {
       box(left, y, long * meaning - 1, 22, INK.meaning);
       box(left + long * meaning, y, long * (1 - meaning) - 3, 22, INK.keyword);
     }
     font(19);
-    if (at.measureText(name).width < long) write(name, left, y + 48, name === "rest" ? INK.quiet : INK.text);
+    if (at.measureText(name).width < long) write(name, left, y + 48, rest ? INK.quiet : INK.text);
   }
   font(26, 600);
   at.textAlign = "right";
@@ -116,7 +116,8 @@ export const card = (element, query) => {
     const [m, k] = [Number(seg.dataset.m), Number(seg.dataset.k)];
     const [start, width] = ["x", "width"].map((name) => parseFloat(seg.getAttribute(name)) / 100);
     const name = seg.querySelector("title").textContent.split(": ")[0];
-    return { name, start, width, minus: m + k < 0, meaning: m + k ? Math.min(Math.max(m / (m + k), 0), 1) : 1 };
+    const rest = seg.querySelector(".r") !== null;
+    return { name, start, width, rest, minus: m + k < 0, meaning: m + k ? Math.min(Math.max(m / (m + k), 0), 1) : 1 };
   });
   const hit = {
     title: text("h2"),

@@ -21,8 +21,8 @@ page.define("why-explanation", (root, data) => {
   }
   const alone = (side, number) => data[side][number].kind === "word" || data[side][number].kind === "context";
   const cell = (side, number, partner) => {
-    const cells = data[matrix]; // without pairs of tokens there are only sums
-    return !cells ? 0 : side === "query" ? cells[number][partner] : cells[partner][number];
+    const [i, j] = side === "query" ? [number, partner] : [partner, number];
+    return data[matrix][i]?.[j] ?? 0; // the last unit, what the model adds to any text, has no cosines
   };
   const row = (side, number) => data[sides[side].other].map((_, partner) => cell(side, number, partner));
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
@@ -82,7 +82,9 @@ page.define("why-explanation", (root, data) => {
     const values = row(active.side, active.number);
     const limit = deepest(active);
     const places = matrix === "cosine" ? 3 : limit < 0.002 ? 5 : 4;
-    const listed = (data[matrix] ? values : []).map((value, i) => ({ label: data[other][i].label, value, kind: data[other][i].kind }));
+    const listed = values
+      .map((value, i) => ({ label: data[other][i].label, value, kind: data[other][i].kind }))
+      .filter(({ kind }) => matrix === "contribution" || kind !== "offset");
     listed.sort((a, b) => b.value - a.value);
     const negative = matrix === "contribution" ? listed.filter(({ value }) => value < 0).slice(-2) : [];
     const strongest = listed.slice(0, shown - negative.length).filter((one) => !negative.includes(one));
@@ -91,7 +93,7 @@ page.define("why-explanation", (root, data) => {
     head.firstChild.append(page.element("bdi", data[active.side][active.number].label));
     if (matrix === "contribution") {
       const sum = page.signed(own(active.side, active.number), 4);
-      head.append(` added ${sum} to the score of ${data.score.toFixed(4)}.${listed.length ? " Most of it with:" : ""}`);
+      head.append(` added ${sum} to the score of ${data.score.toFixed(4)}. Most of it with:`);
     } else {
       head.append(" is most like:");
     }
@@ -101,7 +103,7 @@ page.define("why-explanation", (root, data) => {
       const others = total(values) - total([...strongest, ...negative].map(({ value }) => value));
       foot.append(`${rest === 1 ? "1 other" : rest + " others together"} ${page.signed(others, places)}. `);
     }
-    if (matrix === "contribution" && listed.length) foot.append(`Darkest shade: ${limit.toFixed(places)}`);
+    if (matrix === "contribution") foot.append(`Darkest shade: ${limit.toFixed(places)}`);
     const longest = matrix === "cosine" ? 1 : Math.max(...values.map(Math.abs)) || 1;
     detail.replaceChildren(head, page.partners([...strongest, ...negative], longest, places), foot);
   };

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from markupsafe import Markup
 
 from search.records.comparisons import Contrast, DeletionTest, WhyNot
 from search.records.documents import NamedDocument
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render import why as written
 from search.render.format import headings, layer_of, percentile_of, shortened
-from search.render.heatmap import Unit, Units, largest_addend
+from search.render.heatmap import Unit, Units, largest_addend, layer_grid
 from search.render.page.document import Page, drawn, isolated
 from search.render.page.hit_list import PageRequest, viewed
 
@@ -91,7 +91,10 @@ def explanation(
         passage=_Side(
             names[1], why.passage, why.context, by.words.passage, by.passage, by.sums[1].tolist()
         ),
-        others=[share for share in why.shares() if share.kind in ("term", "model", "like", "late")],
+        others=[
+            share for share in why.shares(partners=0) if share.kind in ("term", "model", "like", "late")
+        ],
+        tables=[layer_grid(why, side, by.by) for side in get_args(Side)],
         written=written,
         percentile=percentile_of(hit) if hit else "",
         values=_values(why, by),
@@ -101,15 +104,13 @@ def explanation(
 
 
 def _values(why: Explanation, by: Units) -> dict[str, Any]:
-    """Return the data for the script: units, contributions (None if there are no pairs) and cosines."""
-    cells = by.contributions
-    pairs = None if cells is None else cells.round(8).tolist()
+    """Return the data for the script: units, contributions and cosines; the last unit of each text has no cosines."""
     return {
         "limit": largest_addend(by),
         "score": why.score,
         "query": [{"label": unit.label, "kind": unit.kind} for unit in by.query],
         "passage": [{"label": unit.label, "kind": unit.kind} for unit in by.passage],
-        "contribution": pairs,
+        "contribution": by.contributions.round(8).tolist(),
         "sums": {"query": by.sums[0].tolist(), "passage": by.sums[1].tolist()},
         "cosine": by.similarity.astype(float).round(4).tolist(),
     }
