@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from search.records.hits import Hit
 from search.records.option_tools import Ranking
 from search.records.options import LATE_SHARE
 from search.records.shares import Term
+from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.snapshot import Snapshot
 from search.store.token_vectors import stored_positions
@@ -76,16 +77,34 @@ class AddendFinder:
         fusions: dict[Ranking, Fusion] = {}
         return [self._fetch(snapshot, hit, fusions) for hit in hits]
 
-    def of(self, hit: Hit, stored: IndexedHit) -> Addends:
-        """Return the addends of a hit; `stored` is its data from the index."""
-        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
+    def of(self, hits: Sequence[Hit], stored: Sequence[IndexedHit]) -> list[Addends]:
+        """Return the addends of hits; `stored` is their data from the index."""
+        late = [hit for hit in hits if hit.ranking.rerank == "late"]
+        vectors: Iterator[TokenVectors] = iter(())
+        if late:
+            vectors = iter(
+                self._encoder.tokens(
+                    [hit.text for hit in late],
+                    contexts=[hit.context for hit in late],
+                    hidden=[hit.hidden for hit in late],
+                    role="document",
+                )
+            )
+        return [
+            self._of_late(hit, of_hit, next(vectors))
+            if hit.ranking.rerank == "late"
+            else self._of(hit, of_hit)
+            for hit, of_hit in zip(hits, stored, strict=True)
+        ]
+
+    def _of(self, hit: Hit, stored: IndexedHit) -> Addends:
+        if hit.ranking.rerank:  # a cross-encoder does not run again
             name = f"score of {hit.ranking.rerank}"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
-        if hit.ranking.rerank == "":
-            return Addends(stored.embedding, stored.terms, stored.score)
-        (encoded,) = self._encoder.tokens(
-            [hit.text], contexts=[hit.context], hidden=[hit.hidden], role="document"
-        )
+        return Addends(stored.embedding, stored.terms, stored.score)
+
+    def _of_late(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
+        """Return the addends of a hit of late interaction; `encoded` has the vectors of its passage's tokens."""
         (matched,) = self._late.matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )

@@ -267,9 +267,10 @@ class Explainer:
             )
         embeddings = np.stack([of_hit.embedding for of_hit in indexed])
         traced = TracedHits(self._encoder, self._parts, passages, embeddings, self._layers)
+        addends = self._finder.of(hits, indexed)
         return [
-            self._explanation(traced, number, hit, self._finder.of(hit, of_hit))
-            for number, (hit, of_hit) in enumerate(zip(hits, indexed, strict=True))
+            self._explanation(traced, number, hit, of_hit)
+            for number, (hit, of_hit) in enumerate(zip(hits, addends, strict=True))
         ]
 
     def _explanation(self, traced: TracedHits, number: int, hit: Hit, addends: Addends) -> Explanation:

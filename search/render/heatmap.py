@@ -1,7 +1,7 @@
 """Matrices of two texts and of sentences: their units, their colours, and their form in a terminal.
 
 A unit is a word, or a group of tokens: the special tokens, the punctuation, or the model's prompt. Its contribution is
-the sum of its tokens' contributions. The last unit of each text is the offset, which has no tokens and no cosines.
+the sum of its tokens' contributions. The last unit of each text is the offset, if it is not 0; it has no cosines.
 Everything that draws an explanation draws units.
 
 In a terminal every cell is a number with a shade before it, so colour is not needed to read it. Sentences in rows are
@@ -70,7 +70,7 @@ class Units:
 
     Attributes:
         words: the words or tokens that the units refer to.
-        query, passage: the U units of the query and the V units of the passage, the offset last.
+        query, passage: the U units of the query and the V units of the passage, the offset last if there is any.
         contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
         sums: (U,) and (V,) contributions of the units of each text.
         similarity: highest cosine of a token of one unit with a token of the other, without the offsets.
@@ -96,28 +96,29 @@ class Units:
         return [unit.label for unit in self.query], [unit.label for unit in self.passage]
 
 
+_OFFSET = Unit(ANY_TEXT, "offset", ())
+
+
 def units(why: Explanation, by: By = "word") -> Units:
     """Return the units of an explanation: its words, then groups such as special tokens; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
-    offsets = why.offsets
-    beside = (
-        _of_units(np.add.reduceat(offsets.query, _starts(words.query)), query),
-        _of_units(np.add.reduceat(offsets.passage, _starts(words.passage)), passage),
-    )
     cells = _by_units(np.add, words.contributions, query, passage)
-    whole = np.block([[cells, beside[0][:, None]], [beside[1][None], np.array([[offsets.both]])]])
-    sums = (
-        np.append(_of_units(words.query_sums, query), why.offset),
-        np.append(_of_units(words.passage_sums, passage), why.passage_offset),
-    )
-    offset = Unit(ANY_TEXT, "offset", ())
+    sums = _of_units(words.query_sums, query), _of_units(words.passage_sums, passage)
+    similarity = _by_units(np.maximum, words.similarity, query, passage)
+    if why.offset or why.passage_offset:
+        offsets = why.offsets
+        row = _of_units(np.add.reduceat(offsets.passage, _starts(words.passage)), passage)
+        column = _of_units(np.add.reduceat(offsets.query, _starts(words.query)), query)
+        cells = np.block([[cells, column[:, None]], [row[None], np.array([[offsets.both]])]])
+        sums = np.append(sums[0], why.offset), np.append(sums[1], why.passage_offset)
+        query, passage = (*query, _OFFSET), (*passage, _OFFSET)
     return Units(
         words=words,
-        query=(*query, offset),
-        passage=(*passage, offset),
-        contributions=why.weight * whole,
-        similarity=_by_units(np.maximum, words.similarity, query, passage),
+        query=query,
+        passage=passage,
+        contributions=why.weight * cells,
+        similarity=similarity,
         sums=(why.weight * sums[0], why.weight * sums[1]),
         by=by,
     )
@@ -300,7 +301,7 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.line(
         "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
-        f" = {drawn.total:.6f} (all {addend_count_text(why)}) ",
+        f" = {drawn.total:.6f} ({addend_count_text(why)}) ",
         "" if whole else f"+ {why.addends - drawn.total:.6f} (keywords and others) ",
         f"{signed(why.residual)} (residual)",
     )

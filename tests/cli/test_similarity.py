@@ -167,14 +167,20 @@ def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
     assert all(cosines[i][i] == cosines[i][(i + 3) % 6] == 1 for i in range(6))
 
 
-def test_pairs_are_computed_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pooler = ("find keys", "the key", "--tokens", "--pooling", "pooler")
-    with monkeypatch.context() as patch:
-        patch.setattr("search.explaining.gradients.attribution", None)
-        code, out, _ = run(*pooler)
-    assert code == 0 and "Cosines of token" in out and "add --pairs" in out
-    out = " ".join(run(*pooler, "--pairs")[1].split())
-    assert "token pairs)" in out and "pooler pooling; integrated gradients in 32" in out
+@pytest.mark.parametrize("pooling", ["mean", "pooler"])
+def test_both_matrices_are_printed_for_every_pooling(run: Run, pooling: str) -> None:
+    code, out, _ = run("find keys", "the key", "--tokens", "--pooling", pooling)
+    text = " ".join(out.split())
+    assert code == 0 and "Contributions, in thousandths: they sum to the cosine" in text
+    assert f"({pooling} pooling, contributions traced to layer 0 of 3)" in text
+    assert "Cosines of token vectors at layer 1 of 3" in text
+
+
+def test_layers_are_printed_and_drawn(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("find keys", "the key", "--layers")
+    assert code == 0 and out.count("layer 0") == 3 and out.count("layer 3") == 2
+    code, out, _ = run("find keys", "the key", "--layers", "--png", str(tmp_path / "layers.png"))
+    assert code == 0 and (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_note_says_that_the_model_is_not_for_sentences(run: Run, tmp_path: Path) -> None:

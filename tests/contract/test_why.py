@@ -96,7 +96,7 @@ def test_addends_sum_to_the_score(whys: Whys) -> None:
         assert why.contributions.sum() == pytest.approx(why.cosine, abs=SCORE)
         words = sum(term.contribution for term in why.terms)
         assert words == pytest.approx(hit.addends.get("words", 0.0), abs=1e-9)
-        assert weight * why.contributions.sum() + words + why.residual == pytest.approx(
+        assert weight * (why.query_sums.sum() + why.offset) + words + why.residual == pytest.approx(
             why.score, abs=1e-12
         )
         assert abs(why.residual) < SCORE
@@ -104,8 +104,12 @@ def test_addends_sum_to_the_score(whys: Whys) -> None:
         assert why.recomputed == pytest.approx(why.score, abs=SCORE)
 
 
-def test_contributions_are_products_of_token_vectors(whys: Whys, tiny_model: Path) -> None:
-    for _, why in whys[::3]:
+def test_contributions_of_the_last_layer_are_products_of_token_vectors(
+    index: search.Index, whys: Whys, tiny_model: Path
+) -> None:
+    for hit, default in whys[::3]:
+        typed = default.query
+        why = index.explain(typed, hit, layer="last")
         q, p = states(tiny_model, why.query_tokens)[0][-1], states(tiny_model, why.passage_tokens)[0][-1]
         lengths = np.linalg.norm(q.mean(axis=0)) * np.linalg.norm(p.mean(axis=0))
         np.testing.assert_allclose(why.contributions, q @ p.T / (len(q) * len(p) * lengths), atol=SCORE)
@@ -198,8 +202,8 @@ def test_highlights_share_out_the_score(whys: Whys) -> None:
         marks = why.highlights()
         units = [word for word in words.passage if word.kind in ("word", "punctuation")]
         assert [(mark.start, mark.end) for mark in marks] == [(word.start, word.end) for word in units]
-        rest = sum(
-            float(words.contributions[:, j].sum())
+        rest = why.passage_offset + sum(
+            float(words.passage_sums[j])
             for j, word in enumerate(words.passage)
             if word.kind not in ("word", "punctuation")
         )
@@ -288,14 +292,14 @@ def test_two_texts_are_explained_by_every_pooling(tiny_model: Path, pooling: str
     vectors = [pooled(folder, tokens, pooling) for tokens in (why.query_tokens, why.passage_tokens)]
     assert why.pooling == pooling
     assert why.score == pytest.approx(cosine(*vectors), abs=1e-5)
-    exact = pooling in ("mean", "max", "mean_sqrt_len")
-    assert abs(why.residual) < (SCORE if exact else 0.001 * why.score)
-    assert why.residual in [pytest.approx(why.score - matrix.sum(), abs=1e-9) for matrix in why.sums]
+    assert abs(why.residual) < SCORE
+    assert why.residual == pytest.approx(why.score - why.query_sums.sum() - why.offset, abs=1e-9)
     if pooling == "max":  # each dimension is of the two tokens that have its maximum
         q, p = (states(folder, tokens)[0][-1] for tokens in (why.query_tokens, why.passage_tokens))
         addends = np.zeros((len(q), len(p)))
         for dimension, (i, j) in enumerate(zip(q.argmax(axis=0), p.argmax(axis=0), strict=True)):
             addends[i, j] += q[i, dimension] * p[j, dimension]
         lengths = np.linalg.norm(q.max(axis=0)) * np.linalg.norm(p.max(axis=0))
-        np.testing.assert_allclose(why.contributions, addends / lengths, atol=1e-5)
+        last = search.explain(TEXTS[0], TEXTS[2], model=encoder, layer="last")
+        np.testing.assert_allclose(last.contributions, addends / lengths, atol=1e-5)
     np.testing.assert_allclose(why.similarity[0, 0], 1, atol=1e-5)  # the embedding of [CLS]

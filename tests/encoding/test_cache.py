@@ -46,10 +46,11 @@ def entry(
     (entry_folder,) = (path for path in (own_cache / "models").iterdir() if path.is_dir())
     source = whole[0] / "models" / entry_folder.name
 
-    def copy_model(model: Any, folder: Path) -> None:
+    def copy_model(model: Any, folder: Path) -> list[str]:
         assert model.files.folder == Path(whole[1].model)
-        for name in ("encoder.xml", "encoder.bin"):
+        for name in ("encoder.xml", "encoder.bin", *PARAMETERS):
             shutil.copyfile(source / name, folder / name)
+        return PARAMETERS
 
     monkeypatch.setattr("search.encoding.engines.convert", copy_model)
     return entry_folder
@@ -75,10 +76,12 @@ def edit_tokenizer(entry: Path) -> None:
     (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'), encoding="utf-8")
 
 
+PARAMETERS = ["parameters.json", "parameters.safetensors"]
 DAMAGES: dict[str, Damage] = {
     "zeros in the weights": zeros("encoder.bin"),
     "an edited tokenizer": edit_tokenizer,
     "an empty graph": cut("encoder.xml", 0),
+    "parameters cut off": cut("parameters.safetensors", 9),
 }
 
 

@@ -98,8 +98,7 @@ def test_dim_keeps_the_first_dimensions(tiny: Encoder) -> None:
     small = Encoder(tiny.model, dim=5)
     np.testing.assert_allclose(small.encode(TEXTS), unit(tiny.encode(TEXTS)[:, :5]), atol=1e-6)
     assert small.dimension == 5
-    why = search.explain(TEXTS[0], TEXTS[1], model=small)
-    assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
+    assert abs(search.explain(TEXTS[0], TEXTS[1], model=small).residual) < 1e-6
     with pytest.raises(InputError, match="dim is 33; for .*, choose from 1 to 32"):
         Encoder(tiny.model, dim=33)
 
@@ -130,13 +129,9 @@ def test_dense_modules_equal_sentence_transformers(tmp_path: Path, activation: s
     np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
     assert encoder.dimension == 7
     np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)
-    if activation == "Identity":
-        for pooling in ("mean", "mean_sqrt_len"):
-            why = search.explain(TEXTS[0], TEXTS[1], model=Encoder(str(folder), pooling=pooling))
-            assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
-    else:
-        why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
-        assert why.steps > 0  # by integrated gradients; see tests/explaining/test_gradients.py
+    for pooling in ("mean", "mean_sqrt_len", "max", "cls"):
+        why = search.explain(TEXTS[0], TEXTS[1], model=Encoder(str(folder), pooling=pooling))
+        assert abs(why.residual) < 1e-6
 
 
 def test_an_activation_that_sentence_transformers_does_not_trust_is_refused(tmp_path: Path) -> None:
@@ -198,8 +193,7 @@ def test_features_that_only_sentence_transformers_has_run_in_pytorch(
     again = Encoder.of(encoder.fingerprint)
     np.testing.assert_allclose(again.encode(TEXTS), reference, atol=1e-5)
     why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
-    assert why.steps > 0
-    assert abs(why.residual) < 0.02
+    assert abs(why.residual) < 1e-5
     with pytest.raises(InputError, match=f"has {re.escape(feature)}, so its pooling cannot be changed"):
         Encoder(str(folder), pooling="max")
     with pytest.raises(ModelError, match="OpenVINO cannot run"):

@@ -25,6 +25,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.explaining.test_explanation import computed
+
 HOSTILE = (
     "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style> "
     "<img src=http://localhost:9/x onerror=alert(2)> שלום עולם مرحبا 🎉 \x1b[31mred\x07 \u202eevil &lt;b&gt; -->"
@@ -48,7 +50,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     assert "lock" in why.passage
     # What a random model adds is much the same everywhere; a reader wants to see differences, and signs.
     addends = np.random.default_rng(4).normal(0.01, 0.02, why.contributions.shape)
-    why = replace(why, contributions=addends, score=float(addends.sum()))
+    numbers = computed(np.pad(addends, ((0, 1), (0, 1)), constant_values=0.01), why.similarity)
+    why = replace(why, numbers=numbers, score=float(numbers.cells.sum()))
     hit = replace(hit, title=HOSTILE, heading=HOSTILE, path=f"/{HOSTILE}")
     output = tmp_path_factory.mktemp("pages")
     first, second = output / "why & 'b'.html", output / "sentences.html"

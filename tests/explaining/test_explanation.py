@@ -18,10 +18,7 @@ def computed(cells: np.ndarray, cosines: np.ndarray) -> ComputedNumbers:
 
 
 def by_hand() -> Explanation:
-    """Query [CLS] key ##s [SEP], passage [CLS] title lock , key [SEP], with numbers that are easy to add.
-
-    The contributions of pairs of tokens are 0 to 23, those with the offsets 46 for the passage's and 92 for both.
-    """
+    """Query [CLS] key ##s [SEP], passage [CLS] title lock , key [SEP], with numbers that are easy to add."""
     query = (
         Token("[CLS]", 2, 0, 0, True, None, "special"),
         Token("key", 9, 0, 3, False, 0, "text"),
@@ -38,7 +35,6 @@ def by_hand() -> Explanation:
     )
     cells = np.zeros((5, 7))
     cells[:4, :6] = np.arange(24).reshape(4, 6)
-    cells[1, 6], cells[4, 6] = 46, 92
     return Explanation(
         query="Keys",
         passage="lock, Key",
@@ -46,15 +42,26 @@ def by_hand() -> Explanation:
         query_tokens=query,
         passage_tokens=passage,
         layer=0,
-        similarity_layer=0,
-        n_layers=0,
-        numbers=computed(cells / 414, np.arange(24, dtype=np.float32).reshape(4, 6) / 24),
+        similarity_layer=3,
+        n_layers=6,
+        numbers=computed(cells / 276, np.arange(24, dtype=np.float32).reshape(4, 6) / 24),
         terms=(),
         cosine=1.0,
         score=1.25,
         mode="dense",
         pooling="mean",
     )
+
+
+def with_offsets() -> Explanation:
+    """The same, where a third of the cosine is what the model adds to any text.
+
+    In shares of 414, "key" has 46 with the passage's offset, and both offsets have 92.
+    """
+    why = by_hand()
+    cells = 276 * why.numbers.pairs(0)
+    cells[1, 6], cells[4, 6] = 46, 92
+    return replace(why, numbers=computed(cells / 414, why.similarity))
 
 
 def test_words_are_merged_from_tokens() -> None:
@@ -72,7 +79,7 @@ def test_words_are_merged_from_tokens() -> None:
         ("Key", "word"),
         ("[SEP]", "special"),
     ]
-    assert (words.contributions[1] * 414).round().tolist() == [
+    assert (words.contributions[1] * 276).round().tolist() == [
         18,
         20,
         22,
@@ -88,17 +95,13 @@ def test_words_are_merged_from_tokens() -> None:
         16,
         17,
     ]  # the larger of the two
-    assert words.contributions.sum() == pytest.approx(276 / 414)
-    assert (words.query_sums * 414).round().tolist() == [
-        15,
-        6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17 + 46,
-        123,
-    ]
-    assert (words.passage_sums * 414).round().tolist() == [36, 40, 44, 48, 52, 56]
+    assert words.contributions.sum() == pytest.approx(1.0)
+    assert (words.query_sums * 276).round().tolist() == [15, 138, 123]
+    assert (words.passage_sums * 276).round().tolist() == [36, 40, 44, 48, 52, 56]
 
 
 def test_contributions_and_offsets_sum_to_the_cosine() -> None:
-    why = by_hand()
+    why = with_offsets()
     offsets = why.offsets
     assert (offsets.query * 414).round().tolist() == [0, 46, 0, 0]
     assert offsets.passage.tolist() == [0] * 6
@@ -123,7 +126,7 @@ def test_alignment_leaves_special_tokens_and_punctuation_out() -> None:
 
 def test_highlights_are_spans_of_the_passage() -> None:
     highlights = by_hand().highlights()
-    assert [("lock, Key"[h.start : h.end], round(h.weight * 414)) for h in highlights] == [
+    assert [("lock, Key"[h.start : h.end], round(h.weight * 276)) for h in highlights] == [
         ("lock", 2 + 8 + 14 + 20),
         (",", 3 + 9 + 15 + 21),
         ("Key", 4 + 10 + 16 + 22),

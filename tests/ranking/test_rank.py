@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from search import Index, InputError
+from search.records.options import Pooling
 
 
 def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:
@@ -31,12 +32,14 @@ def test_invalid_queries_are_refused(
         Index.build(notes, model=str(tiny_model)).query(text, k=k)
 
 
-def test_pooler_ranks_and_has_addends_that_are_not_exact(notes: Path, tiny_model: Path) -> None:
-    index = Index.build(notes, model=str(tiny_model), pooling="pooler")
-    hit = index.query("key")[0]
-    why = index.explain("key", hit)
-    assert why.steps > 0
-    assert why.addends == pytest.approx(hit.score, abs=0.02)
+@pytest.mark.parametrize("pooling", ["cls", "pooler"])
+def test_scores_of_other_poolings_add_up_as_exactly(
+    notes: Path, tiny_model: Path, pooling: Pooling
+) -> None:
+    index = Index.build(notes, model=str(tiny_model), pooling=pooling)
+    for hit in index.query("key", explain=True):
+        assert hit.explanation is not None
+        assert hit.explanation.addends == pytest.approx(hit.score, abs=1e-6)
 
 
 def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:

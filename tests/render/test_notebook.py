@@ -11,7 +11,7 @@ import pytest
 from search.errors import InputError, OptionalDependency
 from search.records.hits import Hits
 from search.render.heatmap import largest_addend, units
-from tests.explaining.test_explanation import by_hand
+from tests.explaining.test_explanation import by_hand, with_offsets
 from tests.render.test_render import HIT, sentences
 
 EVIL = "<script>alert(1)</script> & \x1b[31m \u202e"
@@ -87,6 +87,8 @@ def test_heat_maps_are_drawn_into_axes() -> None:
     addends = why.plot(Figure().subplots(), matrix="contributions", by="word")
     np.testing.assert_allclose(addends.images[0].get_array(), 1000 * units(why).contributions)
     assert addends.images[0].get_clim()[1] == pytest.approx(1000 * largest_addend(units(why)))
+    layers = why.plot(Figure().subplots(), matrix="passage")
+    np.testing.assert_allclose(layers.images[0].get_array(), 1000 * why.layers("passage"))
     heat_map = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots())
     heat_map.figure.canvas.draw()  # as no label is mathematics
 
@@ -98,8 +100,12 @@ def test_rows_of_a_table_have_unique_names(tiny_model: Path) -> None:
     assert list(table.index) == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
     assert table.loc["2:##s", "4:key"] == why.similarity[2, 4]
     assert why.to_pandas("contributions", by="word").shape == (2, 5)
+    layers = with_offsets().to_pandas("query")
+    assert list(layers.columns) == ["[CLS]", "key", "##s", "[SEP]", "any text"]
+    np.testing.assert_allclose(layers.to_numpy(), with_offsets().layers("query"))
     with pytest.raises(
-        InputError, match="matrix is 'cosines'. Choose one of: 'similarity', 'contributions'"
+        InputError,
+        match="matrix is 'cosines'. Choose one of: 'similarity', 'contributions', 'query', 'passage'",
     ):
         why.to_pandas("cosines")  # type: ignore[arg-type]
     assert list(sentences().to_pandas().columns) == ["sentence 0", "sentence 1", "sentence 2"]

@@ -21,7 +21,7 @@ from search.records.documents import NamedDocument
 from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.option_tools import Ranking
-from search.records.shares import Partner, Term
+from search.records.shares import Term
 from search.render import page
 from search.render.heatmap import units
 from search.render.page import comparison
@@ -45,8 +45,8 @@ COMPARED = Contrast(
     HIT,
     OTHER,
     (
-        Difference("the", "word", 0, 3, 0.0, 0.125, (), (Partner("lock", 0.1),)),
-        Difference("key", "word", 4, 7, 0.375, 0.0, (Partner("key", 0.3),), ()),
+        Difference("the", "word", 0, 3, 0.0, 0.125),
+        Difference("key", "word", 4, 7, 0.375, 0.0),
     ),
 )
 STATE = PageRequest("notes", "the key", generation=7)
@@ -101,7 +101,7 @@ def test_the_numbers_are_in_the_page_without_any_script() -> None:
     visible = " ".join(
         re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", source, flags=re.S).split()
     )
-    assert "1.250000 score = 1.000000 24 token pairs + 2.5e-01 residual" in visible
+    assert "1.250000 score = 1.000000 4 query tokens + 2.5e-01 residual" in visible
     assert "Keys +0.5000" in visible
     assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in visible
     assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in visible
@@ -148,10 +148,7 @@ KINDS = ("markdown", "rst", "mail", "code")
 def evil_pages() -> list[page.Page]:
     """Pages of all kinds in which every text is hostile."""
     others = Similarities((EVIL, "b"), (EVIL, EVIL), np.eye(2, dtype=np.float32), False, EVIL, EVIL)
-    partners = (Partner(EVIL, 0.1),)
-    contrast = Contrast(
-        EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25, partners, partners),)
-    )
+    contrast = Contrast(EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25),))
     why_not = WhyNot(
         EVIL, EVIL, 3, 3, 20, "copy", detail=EVIL, hit=EVIL_HIT, last=EVIL_HIT, contrast=contrast
     )

@@ -13,7 +13,7 @@ from search.records.explanations import Explanation
 from search.records.tokens import Token
 from search.render.heatmap import units
 from tests.conftest import REPOSITORY
-from tests.explaining.test_explanation import by_hand
+from tests.explaining.test_explanation import by_hand, computed
 from tests.render.test_render import HIT, sentences
 
 pytest.importorskip("matplotlib", reason="the extra 'pictures' is not installed")
@@ -60,8 +60,9 @@ def large(rows: int, columns: int) -> Explanation:
         by_hand(),
         query_tokens=query,
         passage_tokens=passage,
-        contributions=cells / cells.sum(),
-        similarity=np.full((rows, columns), 0.5, dtype=np.float32),
+        numbers=computed(
+            np.pad(cells, ((0, 1), (0, 1))) / cells.sum(), np.full((rows, columns), 0.5, dtype=np.float32)
+        ),
         score=1.0,
     )
 
@@ -84,6 +85,13 @@ def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(tex
     assert {"w6", "w29", "w160", "w199"} <= set(texts) and not {"w5", "w159"} & set(texts)
     whole = " ".join(texts).replace("\n", " ")
     assert "Left out (smallest contributions): 6 tokens of the query, 160 of the passage." in whole
+
+
+def test_a_picture_of_layers_has_both_texts(texts: list[str]) -> None:
+    width, height = size(picture.layers(by_hand(), "token", HIT))
+    assert width > 500 and height > 500
+    assert {"layer 0", "##s", "door", "any text"} <= set(texts)
+    assert any(text.startswith("Contributions of the passage, traced to each layer") for text in texts)
 
 
 @pytest.mark.parametrize("n", [2, 31])

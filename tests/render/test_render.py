@@ -23,7 +23,7 @@ from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 from search.records.option_tools import Ranking
 from search.records.reports import Report, SkippedGroup
-from search.records.shares import Term
+from search.records.shares import Share, Term
 from search.render import heatmap, hits, json, reports, why
 from search.render.format import (
     escape,
@@ -37,7 +37,7 @@ from search.render.format import (
 )
 from search.render.heatmap import largest_addend, left_out, part, units
 from search.render.hits import line_of
-from tests.explaining.test_explanation import by_hand
+from tests.explaining.test_explanation import by_hand, computed, with_offsets
 
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
 
@@ -230,15 +230,13 @@ def test_a_report_counts_files_passages_tokens_and_skipped_files() -> None:
 
 def test_an_explanation_without_colour_has_sums_pairs_and_marks() -> None:
     drawing = why.explanation(by_hand(), HIT, width=80)
-    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawing
     lines = drawing.split("\n")
     (row,) = (line for line in lines if line.startswith("Keys "))
     assert "+0.5000" in row
-    assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
-    assert "key, lock, door" in row
+    assert "key, lock, door" in row  # most similar first
     assert "Keys ~ Key; 100 % meaning." in drawing
-    (row,) = (line for line in lines if line.startswith("[CLS] and [SEP] "))
-    assert "+0.5000" in row
+    (row,) = (line for line in lines if line.startswith("rest "))
+    assert "+0.5000" in row and "residual" not in drawing and "[CLS]" not in drawing
     (row,) = (line for line in lines if line.startswith("sum"))
     assert "+1.0000" in row
     assert "«lock», «Key»" in drawing
@@ -246,6 +244,50 @@ def test_an_explanation_without_colour_has_sums_pairs_and_marks() -> None:
     assert "Keys  ~  Key" in drawing
     assert "layer 3" in drawing
     assert "\x1b" not in drawing
+
+
+def test_details_of_an_explanation_are_its_sum_and_what_is_no_word() -> None:
+    drawing = why.explanation(with_offsets(), HIT, width=80, details=True)
+    assert "score 1.250000 = 1.000000 (4 query tokens and any text) + 2.5e-01 (residual)" in drawing
+    how = "(4 query tokens x 6 passage tokens, mean pooling, contributions traced to layer 0 of 6)"
+    assert how in " ".join(drawing.split())
+    for line in ("[CLS] and [SEP]  +0.3333", "any text         +0.2222", "sum              +1.0000"):
+        assert line in drawing
+    assert "  [CLS] and [SEP]: +0.2222" in drawing and "  any text: +0.3333" in drawing
+    plain = why.explanation(with_offsets(), HIT, width=80)
+    assert "any text    +0.2222" in plain and "rest        +0.3333" in plain
+
+
+def test_stop_words_are_the_rest_if_there_are_others() -> None:
+    shares = (
+        Share("where", "word", 0, 5, 0.1),
+        Share("keys", "word", 6, 10, 0.3),
+        Share("punctuation", "punctuation", 0, 0, 0.05),
+        Share("any text", "offset", 0, 0, 0.02),
+    )
+    lines = [why.WordLine(share, share.contribution) for share in shares]
+    assert [(line.name, round(line.added, 6)) for line in why.content_lines(lines)] == [
+        ("keys", 0.3),
+        ("rest", 0.15),
+        ("any text", 0.02),
+    ]
+    assert [line.name for line in why.content_lines([lines[0], lines[2]])] == ["where", "rest"]
+
+
+def test_layers_are_drawn_from_the_last_to_the_words_as_typed() -> None:
+    layered = with_offsets()
+    tables = {
+        side: np.vstack([layered.layers(side), 2 * layered.layers(side)]) for side in ("query", "passage")
+    }
+    numbers = replace(layered.numbers, tables=tables)
+    drawing = heatmap.layers(replace(layered, numbers=numbers), "token", width=100)
+    rows = [line.split() for line in drawing.split("\n") if line.startswith("layer")]
+    assert [row[:2] for row in rows] == [["layer", "1"], ["layer", "0"]] * 2
+    numbers_of = [[float(re.sub("[^0-9.-]", "", cell)) for cell in row[2:]] for row in rows]
+    assert [round(sum(row)) for row in numbers_of] == pytest.approx([2000, 1000, 2000, 1000], abs=1)
+    assert numbers_of[1] == pytest.approx(
+        [15 / 0.414, (51 + 46) / 0.414, 87 / 0.414, 123 / 0.414, 92 / 0.414], abs=0.06
+    )
 
 
 def test_an_explanation_begins_with_one_sentence() -> None:
@@ -259,7 +301,7 @@ def test_an_explanation_begins_with_one_sentence() -> None:
         if line[:5] in ("Keys ", "zebra")
     )
     assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
-    words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
+    words = replace(hybrid, weight=0.0, score=0.5, mode="lexical")
     assert why.sentence(words) == 'Mainly "Keys", "zebra"; 100 % keywords.'
     against = replace(hybrid, terms=(*terms, Term("unlike p3", -0.25, kind="like")), score=1.05)
     assert why.sentence(against).endswith(
@@ -317,6 +359,22 @@ def test_units_are_words_then_punctuation_and_special_tokens() -> None:
     assert largest_addend(labels) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
 
 
+def test_the_offset_is_the_last_unit_of_each_text() -> None:
+    whole = units(with_offsets())
+    assert [unit.label for unit in whole.query] == ["Keys", "[CLS] and [SEP]", "any text"]
+    assert [unit.numbered for unit in whole.passage][-2:] == ["0:[CLS] and [SEP]", "any text"]
+    assert (whole.contributions[:, -1] * 414).round().tolist() == [46, 0, 92]
+    assert whole.contributions.sum() == pytest.approx(1.0)
+    for axis, sums in ((1, whole.sums[0]), (0, whole.sums[1])):
+        np.testing.assert_allclose(whole.contributions.sum(axis=axis), sums)
+    assert whole.similarity.shape == (2, 5)
+    assert largest_addend(whole) == pytest.approx(26 / 414)
+    excerpt = part(whole, 2, 2)
+    assert [unit.label for unit in excerpt.query] == ["Keys", "[CLS] and [SEP]"]
+    assert [unit.label for unit in excerpt.passage] == ["[CLS] and [SEP]", "any text"]
+    assert excerpt.contributions.shape == (2, 2) and excerpt.similarity.shape == (2, 1)
+
+
 def test_a_part_keeps_the_largest_sums_and_counts_the_rest() -> None:
     whole = units(by_hand(), "token")
     excerpt = part(whole, 2, 3)
@@ -361,8 +419,8 @@ def test_columns_of_other_sentences_have_letters() -> None:
 
 def test_matrices_show_sums_cosines_and_the_layer() -> None:
     drawing = heatmap.matrices(by_hand(), units(by_hand(), "token"))
-    assert "cosine 1.250000 = 1.000000 (all 24 token pairs) + 2.5e-01 (residual)" in drawing
-    assert "(mean pooling)" in drawing
+    assert "cosine 1.250000 = 1.000000 (4 query tokens) + 2.5e-01 (residual)" in drawing
+    assert "(mean pooling, contributions traced to layer 0 of 6)" in drawing
     lines = drawing.split("\n")
     (first, second) = (i for i, line in enumerate(lines) if line.split()[:2] == ["[CLS]", "door"])
     assert lines[first].split() == ["[CLS]", "door", "lock", ",", "key", "[SEP]", "sum"]
@@ -375,9 +433,10 @@ def test_matrices_show_sums_cosines_and_the_layer() -> None:
 def test_every_token_of_a_long_passage_is_in_a_block() -> None:
     passage = tuple(replace(by_hand().passage_tokens[2], text=f"w{i}") for i in range(99))
     cells = np.arange(396).reshape(4, 99) / 396
-    why = replace(by_hand(), passage_tokens=passage, similarity=cells, contributions=cells)
+    numbers = computed(np.pad(cells, ((0, 1), (0, 1))), cells)
+    why = replace(by_hand(), passage_tokens=passage, numbers=numbers)
     whole = heatmap.matrices(why, units(why, "token"), width=60)
-    cosines = whole.partition("Cosines")[2]
+    cosines = whole.partition("do not sum to the score")[2]
     assert [word for word in cosines.split() if word.startswith("w")] == [f"w{i}" for i in range(99)]
     assert cosines.count(" key ") == len(range(0, 99, 7))
 
@@ -428,27 +487,22 @@ def test_a_printed_filter_parses_back_to_its_value(name: str) -> None:
 
 
 def test_an_explanation_prints_the_sum_and_the_recomputed_score() -> None:
-    drawing = why.explanation(replace(by_hand(), recomputed=1.5))
-    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawing
+    drawing = why.explanation(replace(by_hand(), recomputed=1.5), details=True)
+    assert "score 1.250000 = 1.000000 (4 query tokens) + 2.5e-01 (residual)" in drawing
     assert "      1.500000 - 2.5e-01, computed from the stored embedding" in drawing
-    assert "mean pooling)" in drawing
-    assert "stored" not in why.explanation(by_hand())
+    assert "mean pooling, contributions traced" in drawing
+    assert "stored" not in why.explanation(by_hand(), details=True)
 
 
 def test_a_hybrid_score_is_printed_as_meaning_plus_keywords() -> None:
     hybrid = replace(
         by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
     )
-    drawing = why.explanation(hybrid)
-    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 keywords)" in drawing
-    assert "other addend" not in why.explanation(by_hand())
+    drawing = why.explanation(hybrid, details=True)
+    assert "score 1.175000 = 0.8 x 1.000000 (4 query tokens) + 0.375000 (2 keywords)" in drawing
+    assert "other addend" not in why.explanation(by_hand(), details=True)
     assert "lock" in drawing
     assert "+1.1750" in drawing
-
-
-def test_an_explanation_by_integrated_gradients_says_so() -> None:
-    drawing = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
-    assert "cls pooling; integrated gradients in 32 steps from the text" in drawing
 
 
 def test_json_of_an_explanation_has_score_residual_and_shares() -> None:
@@ -457,7 +511,14 @@ def test_json_of_an_explanation_has_score_residual_and_shares() -> None:
     assert (record["addends"], record["residual"]) == (pytest.approx(1.0), pytest.approx(0.25))
     assert [share["text"] for share in record["shares"]] == ["Keys", "[CLS] and [SEP]"]
     assert sum(share["contribution"] for share in record["shares"]) == pytest.approx(1.0)
-    assert (record["steps"], record["weight"], record["terms"]) == (0, 1.0, [])
+    assert (record["layer"], record["weight"], record["terms"]) == (0, 1.0, [])
+    assert np.array(record["contributions"]).shape == np.array(record["similarity"]).shape == (4, 6)
+    assert [np.shape(record["offsets"][name]) for name in ("query", "passage", "both")] == [
+        (4,),
+        (6,),
+        (),
+    ]
+    assert np.array(record["layers"]).shape == (1, 5) and "numbers" not in record
 
 
 @pytest.mark.parametrize("colour", [False, True])
