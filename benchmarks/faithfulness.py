@@ -1,7 +1,7 @@
 """Which picture names the words that the score needs?
 
     python benchmarks/faithfulness.py CRANFIELD [CACM ...] [--queries 40] [--hits 1] [--documents 0] [--mask]
-        [--pooling cls]
+        [--pooling cls] [--quick]
 
 Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). Its corpus is indexed with the default model, some of its
 queries, drawn by --seed, are asked, and every picture ranks the words of the best hits' passages, which are taken
@@ -27,7 +27,8 @@ the better ("comprehensiveness" and "sufficiency" in DeYoung et al. 2020, ERASER
 the mean over a query's hits), with 95 % confidence intervals by bootstrap over queries; in the last column the
 difference from contributions, query by query, mean of the three. The third table is the correlation with how far
 the cosine falls without each word alone, below it the shares of the cosine that content words, all else and the offset
-get. With --mask words are replaced by [MASK] instead of cut out.
+get. With --mask words are replaced by [MASK] instead of cut out; with --quick only contributions, those of the last
+layer, each word cut out and chance are compared.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument(
         "--mask", action="store_true", help="replace words by [MASK], do not cut them out"
     )
+    parser.add_argument("--quick", action="store_true", help="compare few pictures")
     args = parser.parse_args()
     print(headline("numpy", "openvino", "torch", "transformers"))
     started, whole = time.perf_counter(), []
@@ -89,7 +91,8 @@ def main() -> None:
         some = sorted(chance.permutation(len(queries))[: args.queries].tolist())
         with tempfile.TemporaryDirectory() as place:
             index = indexed(folder, Path(place), args.pooling, args.documents)
-            judge = Judge(index.encoder, masked if args.mask else without_words, args.draws, args.seed)
+            remove = masked if args.mask else without_words
+            judge = Judge(index.encoder, remove, args.draws, args.seed, args.quick)
             for query in (queries[i] for i in some):
                 hits = index.query(search.Question.of(query), args.hits, mode="dense", per_document=1)
                 texts = [visible(hit.text, hit.hidden) for hit in hits]
@@ -153,8 +156,9 @@ class Judge:
         remove: Callable[[str, Sequence[Word]], str],
         draws: int,
         seed: int,
+        quick: bool,
     ) -> None:
-        self._encoder, self._remove, self._draws = encoder, remove, draws
+        self._encoder, self._remove, self._draws, self._quick = encoder, remove, draws, quick
         self._engine = TorchEngine(KnownModel(encoder.files, encoder.description), "cpu")
         self._engine.model.set_attn_implementation("eager")  # the others do not give the weights
         self._chance = np.random.default_rng(seed)
@@ -199,6 +203,8 @@ class Judge:
         table = why.layers(side)
         yield OURS, by_word(table[0, :-1])
         yield "traced to the last layer", by_word(table[-1, :-1])
+        if self._quick:
+            return
         (query,) = self._encoder.tokens([why.query], role="query")
         (passage,) = self._encoder.tokens([why.passage], role="document")
         for name, cosines in (
