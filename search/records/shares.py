@@ -136,7 +136,7 @@ def _partners(passage: tuple[Word, ...], cosines: Matrix) -> tuple[Partner, ...]
     """Return the passage and heading words with positive cosines to a query word, most similar first."""
     best: dict[str, float] = {}
     for word, cosine in zip(passage, cosines.tolist(), strict=True):
-        if word.kind in ("word", "context"):
+        if word.kind in ("word", "context") and any(map(str.isalnum, word.text)):
             name = word.text.lower()
             best[name] = max(best.get(name, 0.0), cosine)
     ranked = sorted(best.items(), key=lambda item: -item[1])

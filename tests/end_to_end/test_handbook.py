@@ -58,7 +58,7 @@ def test_a_second_run_changes_nothing_and_a_hit_is_explained(home: Path) -> None
     assert "Nothing changed in corpora/handbook." in seewhy(
         home, "index", "corpora/handbook"
     ).stdout.replace(os.sep, "/")
-    output = seewhy(home, "explain", QUESTION, "1").stdout
+    output = seewhy(home, "explain", QUESTION, "1", "--details").stdout
     assert "(residual)" in output
     assert "Most similar words" in output
 
