@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from search.encoding import Encoder
 from search.encoding.function import FunctionEncoder
 from search.encoding.loading import cached_models
 from search.encoding.openvino_engine import OpenVINOEngine
 from search.explaining.traced import Tracer, WholeTextTracer
 from search.explaining.traced_numpy import NumpyTracer
+
+
+def can_trace(encoder: Encoder) -> bool:
+    """Return True if scores of an encoder can be explained with the installed packages."""
+    engine = None if isinstance(encoder, FunctionEncoder) else encoder.engine
+    in_numpy = isinstance(engine, OpenVINOEngine) and engine.has_parameters
+    return engine is None or in_numpy or find_spec("torch") is not None
 
 
 @cached_models

@@ -39,6 +39,7 @@ _MAINLY, _ALSO = 3, 0.5
 # Least cosine of a pair of similar words.
 ALIKE = 0.5
 REST = "rest"
+_VISIBLE = 5e-5  # of a residual, in the four decimals of a contribution
 
 # Reason why a document is missing -> what to do; other reasons explain themselves.
 REMEDIES = {
@@ -63,7 +64,8 @@ def explanation(
     """Draw an explanation; it is readable without colour, too.
 
     Args:
-        details: also draw the score as a sum with its residual, and contributions of what is no word.
+        details: also draw contributions of what is no word, and the score as a sum with its residual. The sum is always
+            drawn if the residual is not a rounding error.
     """
     draw_head(canvas, why, hit)
     canvas.gap()
@@ -72,7 +74,7 @@ def explanation(
         canvas.gap()
     lines = word_lines(why)
     _draw_words(canvas, lines if details else content_lines(lines))
-    if details:
+    if details or abs(why.residual) > _VISIBLE:
         _draw_sum(canvas, why)
     _draw_passage(canvas, why, details)
     _draw_alignment(canvas, why)

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion_test import deletion_test
+from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.ranking.question import without_operators
 from search.records import option_tools
@@ -164,7 +165,7 @@ def _why_none(index: Index, params: PageParams) -> str:
 
 def _result(index: Index, params: PageParams) -> search.SearchView:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
-    can_explain = not params.words
+    can_explain = not params.words and can_trace(index.encoder)
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
@@ -237,7 +238,7 @@ def _hits_in(index: Index, params: PageParams, document: DocumentText, best: int
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(searcher_of(index).hit(params.question, params.passage, **params.of(RankingOptions)))
-    if hits:
+    if hits and can_trace(index.encoder):
         whys = index.explain(params.question, hits[:_EXPLAINED])
         hits[:_EXPLAINED] = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=False)]
     return hits

@@ -1,6 +1,8 @@
 """Traced contributions: they sum to products with the embedding, whatever the architecture and the pooling."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,15 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from search import Index
 from search.encoding import Encoder
 from search.encoding.tokenizer import Encoded, ModelInput
+from search.errors import ModelError
 from search.explaining import traced_numpy
 from search.explaining.traced import Traces, WholeTexts, pairs
 from search.explaining.traced_numpy import NumpyTracer
 from search.explaining.traced_torch import TorchTracer
-from search.explaining.tracers import tracer
+from search.explaining.tracers import can_trace, tracer
 from search.records.tokens import Token
-from tests.conftest import save_modules, save_tokenizer
+from tests.conftest import REPOSITORY, save_modules, save_tokenizer
 from tests.encoding.test_options import save_dense
 
 TEXTS = ["find the key", "the key is in the water, over and over", "people say time is long", "key"]
@@ -246,6 +250,38 @@ def test_tracing_leaves_the_model_as_it_was(bert: Path) -> None:
     before = encoder.encode(TEXTS)
     traces_of(tracer(encoder), encoder)
     np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_explaining_in_a_new_process_imports_no_pytorch(
+    notes: Path, tiny_model: Path, tmp_path: Path, pooling: Any
+) -> None:
+    Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model), pooling=pooling)
+    program = f"""
+import sys, search
+index = search.Index.open({str(tmp_path / "index")!r})
+why = index.explain("turn the key", index.query("turn the key")[0])
+assert why.contributions.shape == why.similarity.shape and abs(why.residual) < 1e-6
+index.contrast("turn the key", 1, 2)
+print(sorted({{"torch", "transformers", "sentence_transformers", "scipy"}} & sys.modules.keys()))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=False
+    )
+    assert (result.stdout, result.stderr) == ("[]\n", "")
+
+
+def test_without_pytorch_other_architectures_are_searched_and_not_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = Encoder(str(save_random(tmp_path / "albert", "albert")))
+    assert encoder.engine.name == "openvino" and can_trace(encoder)
+    for module in ("tracers", "traced_torch"):
+        monkeypatch.setattr(f"search.explaining.{module}.find_spec", lambda name: None)
+    assert not can_trace(encoder)
+    with pytest.raises(ModelError, match="of type 'albert', needs PyTorch. Install it with: pip install"):
+        tracer(encoder)
+    assert encoder.encode(TEXTS).shape == (len(TEXTS), WIDTH)
 
 
 @pytest.fixture(scope="module")

@@ -262,10 +262,7 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
     assert "ranks above" in view.heading
     visible = visible_text(view)
     assert "= +0.2500 all lines below + 0.0e+00 residual" in visible
-    assert (
-        "key +0.3750 +0.3750 +0.0000 the \u22120.1250 +0.0000 +0.1250 sum +0.2500"
-        in visible
-    )
+    assert "key +0.3750 +0.3750 +0.0000 the \u22120.1250 +0.0000 +0.1250 sum +0.2500" in visible
     bars = re.findall(r'<rect class="(\w+)" width="([\d.]+)"', page.fragment(view))
     assert bars == [("plus", "100.0"), ("minus", "33.3")]
     reverse = draw.contrast(replace(COMPARED, a=OTHER, b=HIT), REQUEST)

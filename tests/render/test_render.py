@@ -229,7 +229,7 @@ def test_a_report_counts_files_passages_tokens_and_skipped_files() -> None:
 
 
 def test_an_explanation_without_colour_has_sums_pairs_and_marks() -> None:
-    drawing = why.explanation(by_hand(), HIT, width=80)
+    drawing = why.explanation(replace(by_hand(), score=1.0), HIT, width=80)
     lines = drawing.split("\n")
     (row,) = (line for line in lines if line.startswith("Keys "))
     assert "+0.5000" in row
@@ -254,7 +254,9 @@ def test_details_of_an_explanation_are_its_sum_and_what_is_no_word() -> None:
     for line in ("[CLS] and [SEP]  +0.3333", "any text         +0.2222", "sum              +1.0000"):
         assert line in drawing
     assert "  [CLS] and [SEP]: +0.2222" in drawing and "  any text: +0.3333" in drawing
-    plain = why.explanation(with_offsets(), HIT, width=80)
+    assert "(residual)" in why.explanation(with_offsets(), HIT)  # it is no rounding error
+    plain = why.explanation(replace(with_offsets(), score=1.0), HIT, width=80)
+    assert "(residual)" not in plain
     assert "any text    +0.2222" in plain and "rest        +0.3333" in plain
 
 
@@ -491,7 +493,7 @@ def test_an_explanation_prints_the_sum_and_the_recomputed_score() -> None:
     assert "score 1.250000 = 1.000000 (4 query tokens) + 2.5e-01 (residual)" in drawing
     assert "      1.500000 - 2.5e-01, computed from the stored embedding" in drawing
     assert "mean pooling, contributions traced" in drawing
-    assert "stored" not in why.explanation(by_hand(), details=True)
+    assert "stored" not in why.explanation(by_hand())
 
 
 def test_a_hybrid_score_is_printed_as_meaning_plus_keywords() -> None:
@@ -500,7 +502,7 @@ def test_a_hybrid_score_is_printed_as_meaning_plus_keywords() -> None:
     )
     drawing = why.explanation(hybrid, details=True)
     assert "score 1.175000 = 0.8 x 1.000000 (4 query tokens) + 0.375000 (2 keywords)" in drawing
-    assert "other addend" not in why.explanation(by_hand(), details=True)
+    assert "other addend" not in why.explanation(by_hand())
     assert "lock" in drawing
     assert "+1.1750" in drawing
 
