@@ -19,7 +19,7 @@ second line.
 | greedy, last layer | as BERTScore matches: each word of either text with its best in the other, by the last layer |
 | greedy, last layer, one way | the same, from source to target only |
 
-With --layers the first and the third for each layer.
+With --layers the first and the third for each layer, and the first with contributions of pairs instead of cosines.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ import argparse
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 from machine import headline
 
 import search
-from search.records.explanations import Explanation
+from search.records.explanations import ComputedNumbers, Explanation
 from search.records.tokens import Word
 
 Pairs = set[tuple[int, int]]
@@ -147,6 +148,8 @@ def measure(judged: Judged, encoder: search.Encoder, figures: Figures, all_layer
         why = search.explain(a, b, layer=layer, model=encoder)
         figures.add(f"search.explain, layer {layer}", aligned(why, judged), judged)
         figures.add(f"mutual best cosine, layer {layer}", greedy(why, judged).mutual, judged)
+        added = replace(why, numbers=ComputedNumbers({}, np.empty(0), why.contributions))
+        figures.add(f"contributions of pairs, layer {layer}", aligned(added, judged), judged)
 
 
 def aligned(why: Explanation, judged: Judged, punctuation: bool = False) -> Pairs:
