@@ -19,7 +19,8 @@ from tests.faults.damage import ANYTHING, BIT, damaged
 
 _TEXTS = ["find the key", "time and water and the long way to the other side of the door"]
 _SECONDS = 10.0  # of processor time that an answer may take; PyTorch alone takes some six
-_FILES = ("encoder.bin", "encoder.xml", "tokenizer.json", "entry.json", "*.blob")
+_PARAMETERS = ["parameters.json", "parameters.safetensors"]
+_FILES = ("encoder.bin", "encoder.xml", *_PARAMETERS, "tokenizer.json", "entry.json", "*.blob")
 
 
 def base(place: Path) -> None:
@@ -62,13 +63,14 @@ def encodes(place: Path) -> tuple[str, str]:
     fingerprint = Fingerprint(**json.loads((place / "model.json").read_text(encoding="utf-8")))
     conversions, remark, by = 0, "", ""
 
-    def copy_conversion(model: Any, folder: Path) -> None:
+    def copy_conversion(model: Any, folder: Path) -> list[str]:
         """Copy an earlier conversion, in place of one that takes a second."""
         nonlocal conversions
         conversions += 1
         source = _entry(place / "base", place / "model")
-        for name in ("encoder.xml", "encoder.bin"):
+        for name in ("encoder.xml", "encoder.bin", *_PARAMETERS):
             shutil.copyfile(source / name, folder / name)
+        return _PARAMETERS
 
     for _ in range(2):
         started = time.process_time()
