@@ -1,7 +1,7 @@
 """Which picture names the words that the score needs?
 
     python benchmarks/faithfulness.py CRANFIELD [CACM ...] [--queries 40] [--hits 1] [--documents 0] [--mask]
-        [--pooling cls] [--quick]
+        [--words 0] [--pooling cls] [--quick]
 
 Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). Its corpus is indexed with the default model, some of its
 queries, drawn by --seed, are asked, and every picture ranks the words of the best hits' passages, which are taken
@@ -63,6 +63,7 @@ Scores = NDArray[np.float64]
 # Picture -> for each query (2, len(COUNTS) + 2): drop without the words, cosine of them alone; last the correlations.
 Figures = dict[str, list[Scores]]
 NODES = 32
+MOST = 10  # best hits to choose from
 
 
 def main() -> None:
@@ -72,6 +73,12 @@ def main() -> None:
     parser.add_argument("--hits", type=int, default=1)
     parser.add_argument(
         "--documents", type=int, default=0, help="index only the first so many; 0 for all"
+    )
+    parser.add_argument(
+        "--words",
+        type=int,
+        default=0,
+        help="only hits of at least so many words; five words are much of a title",
     )
     parser.add_argument("--pooling", default="mean")
     parser.add_argument("--draws", type=int, default=10)
@@ -94,8 +101,11 @@ def main() -> None:
             remove = masked if args.mask else without_words
             judge = Judge(index.encoder, remove, args.draws, args.seed, args.quick)
             for query in (queries[i] for i in some):
-                hits = index.query(search.Question.of(query), args.hits, mode="dense", per_document=1)
+                hits = index.query(search.Question.of(query), MOST, mode="dense", per_document=1)
                 texts = [visible(hit.text, hit.hidden) for hit in hits]
+                texts = [text for text in texts if len(text.split()) >= args.words][: args.hits]
+                if not texts:
+                    continue
                 explained = explained_texts(index.encoder, query, texts)
                 whole += [why.cosine for why in explained]
                 for side in get_args(Side):
