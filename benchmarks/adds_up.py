@@ -103,8 +103,8 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any], most
         passages = [with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits]
         whys = index.explain(text, hits)
         figures.scores += len(whys)
-        figures.sum_error = max(figures.sum_error, *(abs(why.residual) for why in whys))
-        figures.drift = max(figures.drift, *(abs(why.drift or 0.0) for why in whys))
+        figures.sum_error = max([figures.sum_error, *(abs(why.residual) for why in whys)])
+        figures.drift = max([figures.drift, *(abs(why.drift or 0.0) for why in whys)])
         if number >= most:
             continue
         times = [time.process_time()]
@@ -119,7 +119,7 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any], most
         figures.encode.append(times[1] - times[0])
         figures.bars.append(times[2] - times[1])
         figures.explain.append(times[3] - times[1])
-        figures.passage_error = max(figures.passage_error, *map(abs, sides))
+        figures.passage_error = max([figures.passage_error, *map(abs, sides)])
     return figures
 
 

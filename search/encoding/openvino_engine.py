@@ -26,7 +26,7 @@ from search.encoding.cache import require_intact
 from search.encoding.description import KnownModel
 from search.encoding.engine import OF_OPENVINO, Hidden, padded
 from search.encoding.loading import quiet
-from search.encoding.parameters import PLACES, write_parameters
+from search.encoding.parameters import PLACES, align_constants, write_parameters
 from search.encoding.tokenizer import Encoded
 from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError, first_line, is_of_memory
@@ -223,6 +223,7 @@ def convert(source: KnownModel, folder: Path) -> list[str]:
 
     try:
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
+        align_constants(folder)
     except RuntimeError as error:  # a full disk, for instance
         raise OSError(first_line(error)) from error
     _check(engine, OpenVINOEngine(folder, source, cached=False), source)

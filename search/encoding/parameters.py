@@ -75,6 +75,7 @@ _NAMES = {
     "distilbert": _DISTILBERT,
 }
 ACTIVATIONS = ("gelu", "relu")
+_ALIGNMENT = 64  # bytes; no number of a model is larger
 
 
 class Parameters(Mapping[str, "NDArray[np.float32]"]):
@@ -113,9 +114,31 @@ class Parameters(Mapping[str, "NDArray[np.float32]"]):
             return values
         shape, offset = self._places[name]
         size = 4 * int(np.prod(shape))
-        values = self._binary[offset : offset + size].view(np.float32).reshape(shape)
-        # NumPy would copy an unaligned matrix in each product. The table of words is large, but few rows are read.
-        return values if name == "words.weight" else np.require(values, requirements="A")
+        return self._binary[offset : offset + size].view(np.float32).reshape(shape)
+
+
+def align_constants(folder: Path) -> None:
+    """Move each constant of a converted model to a multiple of 64 bytes, so that NumPy can use it where it is.
+
+    OpenVINO writes constants one after the other, and after one of a single byte all others are unaligned.
+    """
+    description, binary = folder / "encoder.xml", folder / "encoder.bin"
+    tree = ElementTree.parse(description)
+    constants = [element for element in tree.iter("data") if "offset" in element.attrib]
+    moved: dict[tuple[int, int], int] = {}
+    source = np.memmap(binary, np.uint8, "r")
+    aligned = binary.with_suffix(".aligned")
+    with aligned.open("wb") as stream:
+        for element in constants:
+            offset, size = int(element.attrib["offset"]), int(element.attrib["size"])
+            if (offset, size) not in moved:
+                stream.write(bytes(-stream.tell() % _ALIGNMENT))
+                moved[offset, size] = stream.tell()
+                stream.write(source[offset : offset + size].data)
+            element.set("offset", str(moved[offset, size]))
+    del source  # Windows does not replace a file that is mapped
+    aligned.replace(binary)
+    tree.write(description)
 
 
 def write_parameters(model: Any, folder: Path) -> list[str]:

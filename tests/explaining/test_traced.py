@@ -12,6 +12,8 @@ import pytest
 
 from search import Index
 from search.encoding import Encoder
+from search.encoding.openvino_engine import OpenVINOEngine
+from search.encoding.parameters import Parameters
 from search.encoding.tokenizer import Encoded, ModelInput
 from search.errors import ModelError
 from search.explaining import traced_numpy
@@ -190,6 +192,17 @@ def save_two_dimensions(folder: Path) -> Path:
     save_tokenizer(folder)
     save_modules(folder, "mean")
     return folder
+
+
+def test_matrices_of_a_converted_model_are_used_where_they_are(bert: Path) -> None:
+    engine = Encoder(str(bert)).engine
+    assert isinstance(engine, OpenVINOEngine)
+    parameters = Parameters(engine.folder)
+    matrices = [values for name, values in parameters.items() if values.ndim == 2]
+    assert len(matrices) == 3 + LAYERS * 6 + 1 and parameters.layers == LAYERS
+    assert all(values.flags.aligned for values in matrices)
+    assert sum(values.base is not None for values in matrices) >= LAYERS * 6
+    assert (engine.folder / "parameters.safetensors").stat().st_size < 20_000
 
 
 @pytest.mark.parametrize("make", [tracer, TorchTracer])
