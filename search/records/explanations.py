@@ -18,7 +18,7 @@ from search.records.shares import (
     late_shares,
     meaning_shares,
 )
-from search.records.tokens import Layer, Token, WordMatrices, by_words, merged, read_only
+from search.records.tokens import Layer, Token, Word, WordMatrices, by_words, merged, read_only
 from search.records.visible_text import Spans
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ class Highlight:
     start: int
     end: int
     weight: float
+
+
+@dataclass(frozen=True)
+class WordContribution:
+    """A word, as typed, and its contribution to the score."""
+
+    word: Word
+    contribution: float
 
 
 Side: TypeAlias = Literal["query", "passage"]
@@ -301,6 +309,16 @@ class Explanation(NotebookMixin):
     def words(self) -> WordMatrices:
         """Return both matrices with tokens merged to whole words."""
         return self._words
+
+    def query_words(self) -> tuple[WordContribution, ...]:
+        """Return the words of the query, special tokens included, with their contributions by meaning."""
+        words = self._words.query
+        sums = self.weight * self._words.query_sums if self.weight else [0.0] * len(words)
+        return tuple(map(WordContribution, words, map(float, sums)))
+
+    def passage_words(self) -> tuple[WordContribution, ...]:
+        """Return the words of the passage, special tokens included, with their contributions, keywords included."""
+        return tuple(map(WordContribution, self._words.passage, self.passage_contributions.tolist()))
 
     # Derived values are computed once, because a page needs each several times for a hit.
 

@@ -12,7 +12,7 @@ import pytest
 import search
 from search.errors import InputError
 from search.explaining.traced_numpy import NumpyTracer
-from search.records.shares import Partner, Share, Term
+from search.records.shares import Occurrence, Partner, Share, Term
 from tests.conftest import save_tiny_bert
 from tests.explaining.test_explanation import by_hand, computed, with_offsets
 
@@ -54,6 +54,19 @@ def test_shares_are_those_worked_out_by_hand() -> None:
     assert special == Share("[CLS] and [SEP]", "special", 0, 0, pytest.approx(138 / 414))
     assert offset == Share("any text", "offset", 0, 0, pytest.approx(92 / 414))
     assert [share.partners for share in by_hand().shares(partners=0)] == [(), ()]
+
+
+def test_words_of_both_texts_have_their_contributions() -> None:
+    why = replace(
+        with_offsets(), weight=0.5, terms=(Term("key", 0.25, 0, 3, (Occurrence("text", 6, 9),)),)
+    )
+    query = [(item.word.text, round(item.contribution * 828)) for item in why.query_words()]
+    assert query == [("[CLS]", 15), ("Keys", 184), ("[SEP]", 123)]
+    passage = {item.word.text: item.contribution for item in why.passage_words()}
+    assert passage["lock"] == pytest.approx(44 / 828)
+    assert passage["Key"] == pytest.approx(52 / 828 + 0.25)
+    lexical = replace(why, weight=0.0)
+    assert [item.contribution for item in lexical.query_words()] == [0.0, 0.0, 0.0]
 
 
 def test_equal_words_of_the_passage_are_one_partner_and_unlike_ones_none() -> None:
