@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.records.explanations import Explanation
     from search.render.heatmap import By, Units
-
-
-# For NumPy, before it is imported: explaining multiplies small matrices. Threads that share a small product wait for
-# each other in a loop, which on a busy machine takes more than twice the processor time.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @dataclass(frozen=True)
