@@ -158,7 +158,8 @@ class TracedHits:
 
     @cached_property
     def _query(self) -> Traces:
-        return tracer(self._encoder).trace([part.input for part in self._parts])
+        # Its contributions are the addends of the score, and it is short.
+        return tracer(self._encoder).trace([part.input for part in self._parts], precise=True)
 
     @cached_property
     def _traced_passages(self) -> Traces:

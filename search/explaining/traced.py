@@ -76,8 +76,12 @@ class Traces(ABC):
 class Tracer(Protocol):
     """Traces the texts of one encoder."""
 
-    def trace(self, texts: Sequence[ModelInput]) -> Traces:
-        """Run the model on texts, each of which has at least a token."""
+    def trace(self, texts: Sequence[ModelInput], *, precise: bool = False) -> Traces:
+        """Run the model on texts, each of which has at least a token.
+
+        Args:
+            precise: compute in float64 if float32 would add up to less than 6 digits of a product.
+        """
 
 
 def pairs(query: Traces, passage: Traces, layer: int) -> NDArray[np.float64]:
@@ -97,7 +101,7 @@ class WholeTextTracer:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
-    def trace(self, texts: Sequence[ModelInput]) -> Traces:
+    def trace(self, texts: Sequence[ModelInput], *, precise: bool = False) -> Traces:
         """Encode texts."""
         vectors = [self._encoder.encode([text.whole], role=text.role)[0] for text in texts]
         return WholeTexts(np.stack(vectors))

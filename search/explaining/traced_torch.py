@@ -42,7 +42,7 @@ class TorchTracer:
             module.requires_grad_(False)
             _hold_activations(module)
 
-    def trace(self, texts: Sequence[ModelInput]) -> Traces:
+    def trace(self, texts: Sequence[ModelInput], *, precise: bool = False) -> Traces:
         """Run the model on texts, singly."""
         return TorchTraces([self._trace(text) for text in texts])
 

@@ -207,9 +207,9 @@ def test_all_hits_are_traced_together_and_passages_only_if_needed(
     calls: list[int] = []
     trace = NumpyTracer.trace
 
-    def count_calls(self: NumpyTracer, texts: Sequence[Any]) -> Any:
+    def count_calls(self: NumpyTracer, texts: Sequence[Any], **options: Any) -> Any:
         calls.append(len(texts))
-        return trace(self, texts)
+        return trace(self, texts, **options)
 
     monkeypatch.setattr(NumpyTracer, "trace", count_calls)
     together = index.explain(QUERY, [*hits, hits[0].passage_id])

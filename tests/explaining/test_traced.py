@@ -121,6 +121,7 @@ def test_contributions_sum_to_the_cosine_with_every_pooling(
 ) -> None:
     encoder = Encoder(str(bert), pooling=pooling, layer=layer)
     require_sums(encoder, traces_of(tracer(encoder), encoder), 1e-5)
+    require_sums(encoder, tracer(encoder).trace(encoder.inputs(TEXTS), precise=True), 1e-5)
     require_sums(encoder, traces_of(TorchTracer(encoder), encoder), 1e-5)
 
 
@@ -256,6 +257,20 @@ def test_a_text_without_tokens_has_one_addend() -> None:
     (table,) = first.products(vectors[1:][None])
     np.testing.assert_allclose(table, [[[0.6, 0.0], [0.6, 0.0]]])
     np.testing.assert_allclose(pairs(first, second, 0), [[0.6, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_a_score_of_the_real_model_misses_its_addends_by_less_than_a_millionth(
+    real: Encoder, pooling: Any
+) -> None:
+    encoder = Encoder(offline=True, pooling=pooling)
+    assert encoder.fingerprint.weights == real.fingerprint.weights
+    with Index.create(encoder=encoder) as index:
+        index.upsert([{"id": str(i), "text": f"{text} {TEXTS[1]}"} for i, text in enumerate(TEXTS)])
+        for query in ("where do I find the key to the water tank", "how long do people talk"):
+            for hit in index.query(query, k=4, explain=True):
+                assert hit.explanation is not None
+                assert abs(hit.explanation.residual) < 1e-6
 
 
 def test_tracing_leaves_the_model_as_it_was(bert: Path) -> None:
