@@ -31,7 +31,7 @@ from search.encoding.tokenizer import (
 )
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
-from search.records.tokens import TokenVectors
+from search.records.tokens import Token, TokenVectors
 from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
@@ -368,17 +368,19 @@ class Encoder:
         read = [VisibleText(text, spans) for text, spans in zip(texts, hidden, strict=True)]
         prompt = self.prompt(role)
         whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
+        tokenized = self._tokenized(whole, prompt, contexts, read)
         return [
-            ModelInput(
-                texts[i],
-                contexts[i],
-                hidden[i],
-                whole[i],
-                role,
-                tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
-                encoded,
-            )
-            for i, encoded in enumerate(self._encoded(whole, False))
+            ModelInput(texts[i], contexts[i], hidden[i], whole[i], role, *of_text)
+            for i, of_text in enumerate(tokenized)
+        ]
+
+    def _tokenized(
+        self, whole: list[str], prompt: str, contexts: Sequence[str], read: Sequence[VisibleText]
+    ) -> list[tuple[tuple[Token, ...], Encoded]]:
+        """Return the tokens of texts, of which `whole` is what is encoded, and their ids."""
+        return [
+            (tokenizing.tokens(self.tokenizer, prompt, context, text), encoded)
+            for context, text, encoded in zip(contexts, read, self._encoded(whole, False), strict=True)
         ]
 
     def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:

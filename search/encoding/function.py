@@ -11,7 +11,7 @@ import numpy as np
 
 from search.encoding import pooling as poolings
 from search.encoding.encoder import Encoder, Role
-from search.encoding.tokenizer import Encoded, ModelInput, strings, with_context
+from search.encoding.tokenizer import Encoded, strings
 from search.errors import InputError, ModelError
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
 from search.records.tokens import Token, TokenVectors
@@ -153,31 +153,12 @@ class FunctionEncoder(Encoder):
             for text, vector in zip(inputs, vectors, strict=True)
         ]
 
-    def inputs(
-        self,
-        texts: Sequence[str],
-        *,
-        contexts: Sequence[str] | None = None,
-        hidden: Sequence[Spans] | None = None,
-        role: Role | None = None,
-    ) -> list[ModelInput]:
-        """Return texts with a single token, which stands for the whole text."""
-        texts = strings(texts)
-        contexts = [""] * len(texts) if contexts is None else strings(contexts)
-        hidden = [()] * len(texts) if hidden is None else hidden
+    def _tokenized(
+        self, whole: list[str], prompt: str, contexts: Sequence[str], read: Sequence[VisibleText]
+    ) -> list[tuple[tuple[Token, ...], Encoded]]:
+        """Return a single token for each text, which stands for the whole text."""
         token = Token(_ADDEND, 0, 0, 0, True, None, "special")
-        return [
-            ModelInput(
-                text,
-                context,
-                spans,
-                with_context(context, VisibleText(text, spans).text),
-                role,
-                (token,),
-                Encoded([0], [0]),
-            )
-            for text, context, spans in zip(texts, contexts, hidden, strict=True)
-        ]
+        return [((token,), Encoded([0], [0])) for _ in whole]
 
     def _called(self, function: Callable[[list[str]], Any], texts: list[str]) -> NDArray[np.float32]:
         rows = np.asarray(function(texts), dtype=np.float32)

@@ -124,13 +124,11 @@ def align_constants(folder: Path) -> None:
     """
     description, binary = folder / "encoder.xml", folder / "encoder.bin"
     tree = ElementTree.parse(description)
-    constants = [element for element in tree.iter("data") if "offset" in element.attrib]
     moved: dict[tuple[int, int], int] = {}
     source = np.memmap(binary, np.uint8, "r")
     aligned = binary.with_suffix(".aligned")
     with aligned.open("wb") as stream:
-        for element in constants:
-            offset, size = int(element.attrib["offset"]), int(element.attrib["size"])
+        for element, offset, size in _constants(tree):
             if (offset, size) not in moved:
                 stream.write(bytes(-stream.tell() % _ALIGNMENT))
                 moved[offset, size] = stream.tell()
@@ -158,11 +156,13 @@ def write_parameters(model: Any, folder: Path) -> list[str]:
         return []
     layers = int(config.num_hidden_layers)
     binary = np.memmap(folder / "encoder.bin", np.uint8, "r")
-    constants = _constants(folder / "encoder.xml")
+    offsets: dict[int, list[int]] = defaultdict(list)
+    for _, offset, size in _constants(ElementTree.parse(folder / "encoder.xml")):
+        offsets[size].append(offset)
     places, others = {}, {}
     for name, values in _named(model.state_dict(), _NAMES[config.model_type], layers).items():
         content = values.view(np.uint8).ravel()
-        for offset in constants[content.nbytes]:
+        for offset in offsets[content.nbytes]:
             if np.array_equal(binary[offset : offset + content.nbytes], content):
                 places[name] = (values.shape, offset)
                 break
@@ -194,10 +194,8 @@ def _named(state: Any, names: dict[str, str], layers: int) -> dict[str, NDArray[
     return named
 
 
-def _constants(description: Path) -> dict[int, list[int]]:
-    """Return size -> offsets of the constants of that size in `encoder.bin`."""
-    offsets: dict[int, list[int]] = defaultdict(list)
-    for _, element in ElementTree.iterparse(description):
-        if element.tag == "data" and "offset" in element.attrib:
-            offsets[int(element.attrib["size"])].append(int(element.attrib["offset"]))
-    return offsets
+def _constants(tree: ElementTree.ElementTree[Any]) -> Iterator[tuple[ElementTree.Element, int, int]]:
+    """Yield the element of each constant, its offset in `encoder.bin`, and its size in bytes."""
+    for element in tree.iter("data"):
+        if "offset" in element.attrib:
+            yield element, int(element.attrib["offset"]), int(element.attrib["size"])

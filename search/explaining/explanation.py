@@ -166,6 +166,11 @@ class TracedHits:
         return tracer(self._encoder).trace(self._passages)
 
     @cached_property
+    def _direction(self) -> Matrix:
+        """(d,) vector whose product with an embedding is the cosine of the parts that have a text."""
+        return np.sum([part.factor * part.embedding for part in self._parts], axis=0)
+
+    @cached_property
     def query_tables(self) -> Table:
         """(K, L + 1, q + 1) contributions of the query's tokens to the cosine with each passage."""
         directions = np.broadcast_to(self._embeddings, (len(self._parts), *self._embeddings.shape))
@@ -179,8 +184,7 @@ class TracedHits:
     @cached_property
     def passage_tables(self) -> list[Table]:
         """For each passage, (L + 1, p + 1) contributions of its tokens to the cosine with the query."""
-        direction = np.sum([part.factor * part.embedding for part in self._parts], axis=0)
-        directions = np.broadcast_to(direction, (len(self._passages), 1, len(direction)))
+        directions = np.broadcast_to(self._direction, (len(self._passages), 1, len(self._direction)))
         return [table[0] for table in self._traced_passages.products(directions)]
 
     def pairs(self, hit: int, layer: int) -> Table:
@@ -209,8 +213,7 @@ class TracedHits:
         query = [part.input for part in self._parts]
         texts = [text.text for text in query]
         passage = self._passages[hit]
-        direction = np.sum([part.factor * part.embedding for part in self._parts], axis=0)
-        cosine = float(direction @ self._embeddings[hit])
+        cosine = float(self._direction @ self._embeddings[hit])
         values: dict[str, Any] = {
             "query": "\n".join(texts),
             "passage": passage.text,

@@ -16,7 +16,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.openvino_engine import OpenVINOEngine
 from search.encoding.parameters import Parameters
-from search.encoding.pooling import COMBINATIONS, Dense, combined, pooled_layers
+from search.encoding.pooling import Dense, combined, pooled_layers
 from search.encoding.tokenizer import ModelInput
 from search.explaining.traced import Traces
 
@@ -504,9 +504,7 @@ class _FrozenHead:
     def forward(self, states: Mapping[int, Array], constant: Array) -> NDArray[np.float64]:
         """Apply the map to (m, n, h) parts of the hidden states of each layer; return (m, d) parts of the embedding."""
         head = self.head
-        chosen = [states[layer] for layer in head.layers]
-        kind = head.choice.rpartition(":")[0]
-        vectors = COMBINATIONS[kind](chosen) if kind else chosen[0]
+        vectors = combined(states, head.choice, head.n_layers)
         if head.pooling in ("cls", "pooler"):
             parts = vectors[:, 0]
         elif self.best is not None:

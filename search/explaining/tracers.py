@@ -14,9 +14,8 @@ from search.explaining.traced_numpy import NumpyTracer
 
 def can_trace(encoder: Encoder) -> bool:
     """Return True if scores of an encoder can be explained with the installed packages."""
-    engine = None if isinstance(encoder, FunctionEncoder) else encoder.engine
-    in_numpy = isinstance(engine, OpenVINOEngine) and engine.has_parameters
-    return engine is None or in_numpy or find_spec("torch") is not None
+    in_numpy = isinstance(encoder, FunctionEncoder) or _engine_with_parameters(encoder) is not None
+    return in_numpy or find_spec("torch") is not None
 
 
 @cached_models
@@ -28,9 +27,14 @@ def tracer(encoder: Encoder) -> Tracer:
     """
     if isinstance(encoder, FunctionEncoder):
         return WholeTextTracer(encoder)
-    engine = encoder.engine
-    if isinstance(engine, OpenVINOEngine) and engine.has_parameters:
+    if engine := _engine_with_parameters(encoder):
         return NumpyTracer(encoder, engine)
     from search.explaining.traced_torch import TorchTracer
 
     return TorchTracer(encoder)
+
+
+def _engine_with_parameters(encoder: Encoder) -> OpenVINOEngine | None:
+    """Return the encoder's engine if it is OpenVINO, with a model whose parameters NumPy can use."""
+    engine = encoder.engine
+    return engine if isinstance(engine, OpenVINOEngine) and engine.has_parameters else None

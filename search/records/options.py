@@ -11,7 +11,6 @@ generated from the same declarations.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -21,9 +20,6 @@ from typing import (
 )
 
 from search.records.tokens import Layer
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

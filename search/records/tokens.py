@@ -143,18 +143,19 @@ class WordMatrices:
     @cached_property
     def query_sums(self) -> Vector:
         """(Q,) contributions of the query's words to the cosine."""
-        return _sums(self.numbers.query_sums, self.query)
+        return read_only(sums_by_word(self.numbers.query_sums, self.query))
 
     @cached_property
     def passage_sums(self) -> Vector:
         """(P,) contributions of the passage's words to the cosine."""
-        return _sums(self.numbers.passage_sums, self.passage)
+        return read_only(sums_by_word(self.numbers.passage_sums, self.passage))
 
 
-def _sums(of_tokens: Vector, words: Sequence[Word]) -> Vector:
+def sums_by_word(of_tokens: Table, words: Sequence[Word]) -> Table:
+    """Return the sums over the tokens of each word, along the last axis."""
     import numpy as np
 
-    return read_only(np.add.reduceat(of_tokens, [word.tokens[0] for word in words]))
+    return np.add.reduceat(of_tokens, [word.tokens[0] for word in words], axis=-1)
 
 
 def by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:

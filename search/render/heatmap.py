@@ -23,7 +23,7 @@ from rich.text import Text
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
-from search.records.tokens import ANY_TEXT, Token, Word, WordKind, WordMatrices, all_of_kind
+from search.records.tokens import ANY_TEXT, Token, Word, WordKind, WordMatrices, all_of_kind, sums_by_word
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.grid import Grid
 from search.render.terminal import Canvas, as_text, grid
@@ -108,8 +108,8 @@ def units(why: Explanation, by: By = "word") -> Units:
     similarity = _by_units(np.maximum, words.similarity, query, passage)
     if why.offset or why.passage_offset:
         offsets = why.offsets
-        row = _of_units(np.add.reduceat(offsets.passage, _starts(words.passage)), passage)
-        column = _of_units(np.add.reduceat(offsets.query, _starts(words.query)), query)
+        row = _of_units(sums_by_word(offsets.passage, words.passage), passage)
+        column = _of_units(sums_by_word(offsets.query, words.query), query)
         cells = np.block([[cells, column[:, None]], [row[None], np.array([[offsets.both]])]])
         sums = np.append(sums[0], why.offset), np.append(sums[1], why.passage_offset)
         query, passage = (*query, _OFFSET), (*passage, _OFFSET)
@@ -122,10 +122,6 @@ def units(why: Explanation, by: By = "word") -> Units:
         sums=(why.weight * sums[0], why.weight * sums[1]),
         by=by,
     )
-
-
-def _starts(words: Sequence[Word]) -> list[int]:
-    return [word.tokens[0] for word in words]
 
 
 def largest_addend(drawn: Units) -> float:
@@ -153,10 +149,9 @@ def contribution_grid(drawn: Units) -> Grid:
 
 def layer_grid(why: Explanation, side: Side, by: By = "word") -> Grid:
     """Return the contributions of a text's units, traced to each layer, in thousandths; the last layer comes first."""
-    tokens = why.query_tokens if side == "query" else why.passage_tokens
     words = getattr(why.words() if by == "word" else _tokens(why), side)
     units, table = _units(words, by), why.weight * why.layers(side)
-    by_word = np.add.reduceat(table[:, : len(tokens)], _starts(words), axis=1)
+    by_word = sums_by_word(table[:, :-1], words)
     cells = np.stack(
         [*(by_word[:, list(unit.words)].sum(axis=1) for unit in units), table[:, -1]], axis=1
     )

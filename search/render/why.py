@@ -169,15 +169,18 @@ def content_lines(lines: Sequence[WordLine]) -> list[WordLine]:
 
     Stop words, punctuation and special tokens are the rest. If there are only stop words, they are content.
     """
-    by_word = [line for line in lines if line.is_word and line.name.casefold() not in STOP_WORDS]
-    content = by_word or [line for line in lines if line.is_word]
+    content = _without_stop_words([line for line in lines if line.is_word])
     others = [line for line in lines if line.share.kind in ("offset", "model", "like", "late")]
-    chosen = {id(line) for line in (*content, *others)}
-    rest = [line for line in lines if id(line) not in chosen]
+    rest = [line for line in lines if line not in content and line not in others]
     added, keyword = sum(line.added for line in rest), sum(line.keyword for line in rest)
     if rest:
         others.insert(0, WordLine(Share(REST, REST, 0, 0, added), added, keyword))
     return [*content, *others]
+
+
+def _without_stop_words(words: list[WordLine]) -> list[WordLine]:
+    """Return the words that are no stop words; all words if there are no others."""
+    return [line for line in words if line.name.casefold() not in STOP_WORDS] or words
 
 
 def sentence(why: Explanation) -> str:
@@ -185,8 +188,8 @@ def sentence(why: Explanation) -> str:
 
     A query word is paired with the most similar passage word, if the two are each other's best match.
     """
-    words = [line for line in word_lines(why, partners=0) if line.is_word and line.added > 0]
-    words = [line for line in words if line.name.casefold() not in STOP_WORDS] or words
+    lines = word_lines(why, partners=0)
+    words = _without_stop_words([line for line in lines if line.is_word and line.added > 0])
     words.sort(key=lambda line: -line.added)
     if not words or any(term.kind == "model" for term in why.terms):
         return ""
