@@ -137,7 +137,7 @@ def print_times(by_name: dict[str, Figures]) -> None:
         f"\n{'processor seconds, ten hits':32}{'encode':>8}{'bars':>8}{'all':>8}{'bars, ratio':>12}{'all, ratio':>12}"
     )
     for name, figures in by_name.items():
-        if not figures.scores:
+        if not figures.encode:  # without --passages nothing is timed
             continue
         seconds = [statistics.median(times) for times in (figures.encode, figures.bars, figures.explain)]
         ratios = [
