@@ -509,7 +509,7 @@ class Searcher:
 
 def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
     """Combine the filters of a query into one; None if there are none."""
-    if not any(value is not None for value in filters.values()):
+    if not [value for value in filters.values() if value is not None]:
         return None
     from search.ranking.where import combined
 

@@ -25,7 +25,7 @@ from search.ranking.question import Question
 from search.ranking.selection import Selection
 from search.records.alignment import NEIGHBOURS
 from search.records.option_tools import Ranking
-from search.store import passages, snapshot
+from search.store import passages
 from search.store.bm25 import discriminative, norms, saturations, scale, weight
 from search.store.settings import PassageSettings
 
@@ -104,12 +104,6 @@ PINS = (
     Pin("words in the divisor of BM25", lambda: scale(0.0, [1.0] * 9) / 2.2, 3, QUALITY),
     Pin("best passage as the divisor of BM25", lambda: scale(99.0, [1.0] * 9), 99.0, QUALITY),
     Pin("passages by meaning in addition to n", lambda: fusion._EXTRA, 100, "benchmarks/scale.py"),
-    Pin(
-        "embeddings that are read instead of codes",
-        lambda: (snapshot._ALWAYS_READ, snapshot._READ_FIRST),
-        (500, 10_000),
-        "benchmarks/cold_start.py",
-    ),
     Pin(
         "tokens of a passage, of its context and of its overlap; headings as context",
         lambda: tuple(vars(PassageSettings()).values()),

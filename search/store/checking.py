@@ -1,7 +1,7 @@
 """Check an index within a read transaction, and repair it.
 
 index.db contains all data. SQLite checks its structure; here, its values are compared with each other and with the
-hashes that are stored beside them: `files.sha256` of documents from memory, and `embeddings.content` of passages.
+hashes that are stored beside them: `files.sha256` of documents from memory, and `passages.content`.
 FAISS files and postings are derived from it: their checksums are compared, and `repair` rebuilds them.
 """
 

@@ -1,17 +1,22 @@
-"""Find the exact nearest passages: 8-bit codes select candidates, and the embeddings decide.
+"""Find the exact nearest passages: FAISS selects candidates, and the embeddings in index.db decide.
 
-Each number of an embedding is divided by a step and rounded to an integer from -127 to 127; FAISS calls
-this `QT_8bit_direct_signed`. The query is quantised, too, so FAISS's products are integers. For a query
-q and an embedding x, whose codes decode to q' and x',
+FAISS searches the 8-bit file of each segment, and an `IndexFlatIP` of the embeddings that are in no segment. Each gives
+upper bounds of the cosines. The k best passages are found when the k-th best exact cosine, computed from index.db,
+exceeds the upper bounds of all other passages; until then, more candidates are examined. This is the threshold
+algorithm (Fagin, Lotem and Naor 2003) with one list. Equal cosines are ordered by passage ID.
+
+The file of a segment is an `IndexIDMap2` over an `IndexScalarQuantizer` of the kind `QT_8bit_uniform`, with FAISS's own
+training: each number of an embedding becomes a whole number from 0 to 255, so that FAISS's own search with a plain
+embedding returns passage IDs and products near the cosine. Here the same bytes are read as `QT_8bit_direct_signed`,
+whole numbers from -128 to 127, for which FAISS has a kernel that is two to three times as fast (benchmarks/README.md).
+The query is quantised, too, so FAISS's products are whole numbers. For a query q and an embedding x, whose codes decode
+to q' and x',
 
     |q.x - q'.x'|  <=  |q - q'| |x| + |q'| |x - x'|
 
-So the error of an approximate cosine has a known bound, its slack (Cauchy and Schwarz). The k best passages are found
-when the k-th best exact cosine, computed from the embeddings in index.db, exceeds the upper bounds of all other
-passages; until then, more candidates are examined. This is the threshold algorithm (Fagin, Lotem and Naor 2003) with
-one list. Equal cosines are ordered by passage ID.
+So the error of an approximate cosine has a known bound, its slack (Cauchy and Schwarz).
 
-The codes of a segment are stored in an immutable FAISS file. Its checksum is compared before FAISS reads it.
+A file never changes. Its checksum is compared before FAISS reads it.
 """
 
 from __future__ import annotations
@@ -21,8 +26,8 @@ import math
 import mmap
 import sqlite3
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +35,19 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store.files import content_of, damaged
-from search.store.vectors import cosines_of, load_faiss
+from search.store.vectors import cosines_of, load_faiss, search_by_faiss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FRONT = 118  # bytes before the codes
+# FAISS's file: the head of the `IndexIDMap2`, the `IndexScalarQuantizer` with its head and its codes, the ids.
+_QUANTIZER = 37
+_FRONT = 126  # bytes before the codes
 _OFFSET = 128  # byte minus code
 
 _BATCH_ROWS = 4096  # because float32 and float64 take more memory than codes
 _CHECKSUM_COLUMNS = 509
-MAX_CODE = 127  # highest absolute value of a code
-_PEAK, _ERROR = 1 << 16, 1 << 24  # the units of `CodeScale`
+MAX_CODE = 127  # highest absolute value of a code of a query
 _LENGTH = 1.001  # upper bound for the length of an embedding
 # Whole numbers below it are exact in float32, and so are their sums.
 _EXACT = 1 << 24
@@ -51,80 +57,89 @@ _NEXT_FACTOR = 4  # factor by which each further search has more candidates
 _MIN_CANDIDATES = 16
 
 
-@dataclass(frozen=True)
-class CodeScale:
-    """Quantisation parameters of a segment.
-
-    Attributes:
-        peak: highest absolute value in its embeddings, in units of 1/65,536, rounded up.
-        error: maximum quantisation error: the greatest distance between an embedding and its decoded codes, in units of
-            1/2**24, rounded up.
-    """
-
-    peak: int
-    error: int
-
-    @classmethod
-    def of(cls, vectors: NDArray[np.float32]) -> tuple[CodeScale, NDArray[np.int8]]:
-        """Return the scale that fits (n, d) embeddings, and their (n, d) codes."""
-        if not np.isfinite(vectors).all():
-            raise IndexDamaged(f"an embedding in the index is NaN or infinite. {IndexDamaged.CHECK}")
-        peak = max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK))
-        step, error = peak / _PEAK / MAX_CODE, 0.0
-        codes = np.empty(vectors.shape, dtype=np.int8)
-        for start in range(0, len(vectors), _BATCH_ROWS):
-            block = vectors[start : start + _BATCH_ROWS]
-            chosen = np.rint(block.astype(np.float64) / step).astype(np.int8)
-            codes[start : start + _BATCH_ROWS] = chosen
-            error = max(error, float(np.linalg.norm(block - chosen * step, axis=1).max()))
-        return cls(peak, math.ceil(error * _ERROR) + 1), codes
-
-
 class RoughQuery:
     """A query with each number quantised to 8 bits.
 
     Args:
         query: (d,) vector of unit length.
+
+    Attributes:
+        exact: the query.
+        codes: (d,) float32, whole numbers from -127 to 127.
+        step: a code c stands for `step * c`.
+        error, length, sum: distance of the decoded codes from the query, their length, and their sum.
     """
 
     def __init__(self, query: NDArray[np.float32]) -> None:
+        self.exact = query
         exact = query.astype(np.float64)
-        self._step = max(float(np.abs(exact).max(initial=0.0)), 1e-12) / MAX_CODE
-        self.codes = np.rint(exact / self._step).astype(np.float32)
-        decoded = self.codes.astype(np.float64) * self._step
-        self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
+        self.step = max(float(np.abs(exact).max(initial=0.0)), 1e-12) / MAX_CODE
+        self.codes = np.rint(exact / self.step).astype(np.float32)
+        decoded = self.codes.astype(np.float64) * self.step
+        self.error, self.length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
+        self.sum = float(decoded.sum())
 
-    def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return (factor, error): `factor` times a product of codes is the cosine, up to `error`."""
-        error = scale.error / _ERROR
-        slack = self._off * _LENGTH + self._length * error + 1e-6
+
+class CodeScale:
+    """The numbers that codes stand for: a code c from -128 to 127 is `middle + step * c`.
+
+    Args:
+        trained: what FAISS's quantiser has learned: the lowest number, and the width of the range.
+        error: maximum quantisation error: the greatest distance between an embedding and its decoded codes.
+    """
+
+    def __init__(self, trained: NDArray[np.float32], error: float = 0.0) -> None:
+        lowest, width = trained.astype(np.float64).tolist()
+        self.step = width / 255
+        self.middle = lowest + (_OFFSET + 0.5) * self.step
+        self.error = error
+
+    def greatest_error(self, codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> float:
+        """Return the greatest distance of (n, d) embeddings from their decoded codes, which are bytes of the file."""
+        greatest = 0.0
+        for start in range(0, len(codes), _BATCH_ROWS):
+            rows = slice(start, start + _BATCH_ROWS)
+            decoded = self.middle + (codes[rows].astype(np.float64) - _OFFSET) * self.step
+            greatest = max(greatest, float(np.linalg.norm(vectors[rows] - decoded, axis=1).max()))
+        return greatest * (1 + 1e-9)  # the rounding of its own sum
+
+    def highest(self, query: RoughQuery, products: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return upper bounds of the cosines for products of a query's codes with embeddings' codes."""
+        slack = query.error * _LENGTH + query.length * self.error + 1e-6
+        dimension = len(query.codes)
         if (
-            MAX_CODE**2 * len(self.codes) >= _EXACT
-        ):  # sums in float32 are rounded (Higham 2002, section 3.1)
-            slack += len(self.codes) * 2.0**-24 * self._length * (_LENGTH + error)
-        return self._step * scale.peak / _PEAK / MAX_CODE, slack
+            _OFFSET * MAX_CODE * dimension >= _EXACT
+        ):  # float32 rounds these sums (Higham 2002, section 3.1)
+            length = _LENGTH + self.error + abs(self.middle) * math.sqrt(dimension)
+            slack += dimension * 2.0**-24 * query.length * length
+        return query.step * self.step * products.astype(np.float64) + (self.middle * query.sum + slack)
 
 
-def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
-    """Quantise (n, d) embeddings; write the codes and the increasing passage IDs to an existing empty file.
+def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[float, int]:
+    """Write the FAISS file of (n, d) embeddings with increasing passage IDs to an existing empty file.
 
     Returns:
-        The scale of the codes, and the `checksum` of the file.
+        The maximum quantisation error, and the `checksum` of the file.
+
+    Raises:
+        IndexDamaged: an embedding is not finite.
     """
+    if not np.isfinite(vectors).all():
+        raise IndexDamaged(f"an embedding in the index is NaN or infinite. {IndexDamaged.CHECK}")
     faiss = load_faiss()
-    scale, codes = CodeScale.of(vectors)
-    kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
+    kind = faiss.ScalarQuantizer.QT_8bit_uniform
     quantizer = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
-    with_ids = faiss.IndexIDMap(quantizer)
-    for start in range(0, len(ids), _BATCH_ROWS):
-        end = start + _BATCH_ROWS
-        with_ids.add_with_ids(codes[start:end].astype(np.float32), ids[start:end])
+    with_ids = faiss.IndexIDMap2(quantizer)
+    with_ids.train(vectors)
+    with_ids.add_with_ids(vectors, ids)
     try:
         faiss.write_index(with_ids, str(path))
     except RuntimeError as error:  # what FAISS raises when a disk is full
         raise OSError(errno.EIO, str(error), str(path)) from None
     content = path.read_bytes()
-    return scale, checksum(content)
+    scale = CodeScale(faiss.vector_to_array(quantizer.sq.trained))
+    codes = np.frombuffer(content, dtype=np.uint8, count=vectors.size, offset=_FRONT)
+    return scale.greatest_error(codes.reshape(vectors.shape), vectors), checksum(content)
 
 
 def size_of(count: int, dimension: int) -> int:
@@ -156,115 +171,148 @@ class Codes:
     Args:
         path: the file.
         count, dimension: number and width of the embeddings in it.
-        scale: scale of the codes, as returned by `write`.
-        crc: checksum of the file, as returned by `write`.
+        error, crc: maximum quantisation error and checksum, as returned by `write`.
+
+    Attributes:
+        ids: (n,) increasing IDs of the passages.
 
     Raises:
         IndexDamaged: the file is missing, or its checksum is wrong.
     """
 
-    def __init__(self, path: Path, count: int, dimension: int, scale: CodeScale, crc: int) -> None:
+    def __init__(self, path: Path, count: int, dimension: int, error: float, crc: int) -> None:
         self._content = content_of(path, size_of(count, dimension))
         content = memoryview(self._content)
         if checksum(self._content) != crc:
             raise damaged(path)
-        self.scale = scale
         end = _FRONT + count * dimension
         self._codes = np.frombuffer(content[_FRONT:end], dtype=np.uint8).reshape(count, dimension)
         self.ids = np.frombuffer(content[end + 8 :], dtype="<i8")
-        self._index: Any = None
+        self._error = error
+
+    @cached_property
+    def _index(self) -> Any:
+        """FAISS's index of the codes, as whole numbers with a sign."""
+        # Without the IDs, of which FAISS would make a table in memory.
+        file = np.frombuffer(self._content, dtype=np.uint8)[_QUANTIZER:]
+        faiss = load_faiss()
+        reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(file), file.size)
+        index = faiss.read_index(reader)
+        index.referenced_objects = (file, reader)
+        index.sq.qtype = faiss.ScalarQuantizer.QT_8bit_direct_signed
+        return index
+
+    @cached_property
+    def _scale(self) -> CodeScale:
+        return CodeScale(load_faiss().vector_to_array(self._index.sq.trained), self._error)
 
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows and values of the k highest approximate cosines, best first; of all rows if there are fewer.
+        """Return the rows with the k highest approximate cosines, best first, and upper bounds of their exact cosines.
 
         Args:
             alive: (n,) mask of the rows to choose from; None for all.
         """
-        faiss = load_faiss()
-        if self._index is None:
-            file = np.frombuffer(self._content, dtype=np.uint8)
-            reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(file), file.size)
-            with_ids = faiss.read_index(reader)
-            with_ids.referenced_objects = (file, reader)
-            self._index = with_ids
-        parameters = None
-        if alive is not None:
-            bits = np.packbits(alive, bitorder="little")
-            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
-        vectors = faiss.downcast_index(self._index.index)
-        # FAISS divides queries among threads, not vectors: with one query a second thread would only wait.
-        threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)
-        try:
-            products, rows = vectors.search(
-                query.codes[None, :], min(k, len(self.ids)), params=parameters
-            )
-        finally:
-            faiss.omp_set_num_threads(threads)
-        valid = rows[0] >= 0
-        return rows[0][valid], products[0][valid].astype(np.float64) * query.against(self.scale)[0]
+        rows, products = search_by_faiss(self._index, query.codes, k, alive)
+        return rows, self._scale.highest(query, products)
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (n,) upper bounds of the cosines of n passages in the segment, in their order."""
-        rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
+        rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages), dtype=np.float32)
         for start in range(0, len(rows), _BATCH_ROWS):
             numbers = (self._codes[rows[start : start + _BATCH_ROWS]] ^ _OFFSET).view(np.int8)
             products[start : start + _BATCH_ROWS] = numbers.astype(np.float32) @ query.codes
-        factor, slack = query.against(self.scale)
-        return products * factor + slack
+        return self._scale.highest(query, products)
 
 
-class SegmentView:
-    """The state of a search in one segment.
+class FlatVectors:
+    """The embeddings of passages in an `IndexFlatIP` in memory: the write buffer, or a segment whose file is damaged.
 
     Args:
+        blocks: IDs and (n, d) embeddings, in the order of IDs.
+        dimension: d.
+
+    Attributes:
+        ids: (n,) increasing IDs of the passages.
+    """
+
+    def __init__(
+        self, blocks: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]], dimension: int
+    ) -> None:
+        self._index: Any = load_faiss().IndexFlatIP(dimension)
+        ids = [np.empty(0, dtype=np.int64)]
+        for numbers, vectors in blocks:
+            ids.append(numbers)
+            self._index.add(vectors)
+        self.ids = np.concatenate(ids)
+        # Of a sum in float32, in any order (Higham 2002, section 3.1), and of the exact cosine.
+        self._rounding = 1e-6 + 1.01 * dimension * 2.0**-24
+
+    def nearest(
+        self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the rows with the k highest cosines, best first, and upper bounds of their exact cosines.
+
+        Args:
+            alive: (n,) mask of the rows to choose from; None for all.
+        """
+        rows, products = search_by_faiss(self._index, query.exact, k, alive)
+        return rows, products.astype(np.float64) + self._rounding
+
+    def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return (n,) upper bounds of the cosines of n of these passages, in their order."""
+        vectors = self._index.reconstruct_batch(np.searchsorted(self.ids, passages))
+        return (vectors @ query.exact).astype(np.float64) + self._rounding
+
+
+class PartView:
+    """The state of a search in one part of an index: a segment, or the write buffer.
+
+    Args:
+        part: the part.
         chosen: (n,) mask of the passages to choose from; None for all.
 
     Attributes:
+        count: number of passages to choose from.
         limit: number of passages that the last search returned.
         ids, highest: the IDs of these passages, and upper bounds of their cosines.
-        rest: upper bound of the cosines of all other passages of the segment.
+        rest: upper bound of the cosines of all other passages of the part.
     """
 
-    def __init__(self, codes: Codes, chosen: NDArray[np.bool_] | None = None) -> None:
-        self.codes, self._chosen = codes, chosen
-        self.count = len(codes.ids) if chosen is None else int(np.count_nonzero(chosen))
+    def __init__(self, part: Codes | FlatVectors, chosen: NDArray[np.bool_] | None = None) -> None:
+        self.part, self._chosen = part, chosen
+        self.count = len(part.ids) if chosen is None else int(np.count_nonzero(chosen))
 
     @property
     def passages(self) -> NDArray[np.int64]:
         """IDs of the passages to choose from, increasing."""
-        return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
+        return self.part.ids if self._chosen is None else self.part.ids[self._chosen]
 
     def search(self, query: RoughQuery, limit: int) -> None:
         """Search for the `limit` nearest passages; for all passages if `limit` is more than half of their number."""
         self.limit = limit if 2 * limit < self.count else self.count
-        rows, rough = self.codes.nearest(query, self.limit, self._chosen)
-        self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
+        rows, self.highest = self.part.nearest(query, self.limit, self._chosen)
+        self.ids = self.part.ids[rows]
         self.rest = float(self.highest[-1]) if self.limit < self.count else -np.inf
 
 
 def nearest_of(
-    connection: sqlite3.Connection,
-    segments: Sequence[SegmentView],
-    query: NDArray[np.float32],
-    k: int,
-    scores: dict[int, float],
+    connection: sqlite3.Connection, parts: Sequence[PartView], query: NDArray[np.float32], k: int
 ) -> list[tuple[int, float]]:
     """Return the k passages with the highest cosine, best first, as (passage ID, cosine).
 
     Args:
-        segments: segments to search; no two share a passage.
+        parts: the parts of the index to search; no two share a passage.
         query: (d,) vector of unit length.
-        scores: passage ID -> cosine, for the passages in no segment; all cosines computed here are added.
     """
-    views = [view for view in segments if view.count]
-    if views:
-        rough = RoughQuery(query)
-        for view in views:
-            view.search(rough, _FIRST_FACTOR * k // len(segments) + _MIN_CANDIDATES)
-    unsure = bool(views)
+    views = [view for view in parts if view.count]
+    if not views:
+        return []
+    rough, scores = RoughQuery(query), dict[int, float]()
+    for view in views:
+        view.search(rough, _FIRST_FACTOR * k // len(views) + _MIN_CANDIDATES)
+    unsure = True
     while unsure:
         ids = np.concatenate([view.ids for view in views])
         highest = np.concatenate([view.highest for view in views])

@@ -1,8 +1,8 @@
 """Documents from memory: read out of an index.db of any format, as far as the file can be read.
 
 Their index is the only copy of them. So nothing replaces a database with a table `contents`, and this module reads that
-table without relying on anything else: not on `meta`, not on the format, not on the other rows. Formats 8 and 9 have
-the same columns:
+table without relying on anything else: not on `meta`, not on the format, not on the other rows. Formats 8 to 10
+have the same columns:
 
     files      id, path (the ID of a document as bytes), sha256 (of its content)
     contents   file (files.id), content (JSON: text, title, metadata, kind)
@@ -19,15 +19,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from search.errors import IndexDamaged, InputError
+from search.errors import IndexDamaged, InputError, SearchError
 from search.records.fingerprint import Fingerprint
 from search.records.memory_document import DamagedDocument, Document
 from search.store.database import (
+    SCHEMA_VERSION,
     all_meta,
     connect_to_read,
     has_contents,
     has_tables,
     legible_fingerprint,
+    one_meta,
     translated,
     unfilled,
 )
@@ -203,6 +205,9 @@ class Earlier:
 
     def __init__(self, connection: sqlite3.Connection, dimension: int | None) -> None:
         self._connection, self._dimension = connection, dimension
+        self._before_format_10 = False
+        with suppress(*_DAMAGED, SearchError):
+            self._before_format_10 = int(one_meta(connection, "schema_version", SCHEMA_VERSION)) < 10
 
     def times(self) -> dict[str, int]:
         """Return ID -> time when the document was stored, in nanoseconds since 1970."""
@@ -225,7 +230,7 @@ class Earlier:
         vectors = {}
         for key in keys:
             with suppress(*_DAMAGED):
-                vector = vector_of(self._connection, key)
+                vector = vector_of(self._connection, key, before_format_10=self._before_format_10)
                 if vector is not None and is_embedding(vector, self._dimension):
                     vectors[key] = vector
         return vectors

@@ -1,4 +1,4 @@
-"""Connections to index.db, its tables (format 9), and the key-value table `meta`.
+"""Connections to index.db, its tables (format 10), and the key-value table `meta`.
 
 The journal is SQLite's rollback journal, not WAL, so readers need no write access and leave no files behind. It also
 avoids the WAL-reset bug of SQLite 3.7.0 to 3.51.2, which can lose a commit when a checkpoint and a write overlap.
@@ -43,7 +43,7 @@ from search.store.settings import Folders, IndexMeta, fingerprint_of
 Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 _WAIT_SECONDS = 60.0
 # Names of SQLite's errors when the system does not write; Python 3.10 has only the message, "disk I/O error".
 _NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
@@ -374,14 +374,14 @@ _TABLES = {
         detail TEXT NOT NULL, PRIMARY KEY (path, record, stage)""",
     "documents": """id INTEGER PRIMARY KEY NOT NULL, file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
         record INTEGER NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
-        encoding TEXT NOT NULL, sha256 TEXT NOT NULL""",
+        sha256 TEXT NOT NULL""",
     "passages": """id INTEGER PRIMARY KEY NOT NULL,
         document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE, start INTEGER NOT NULL,
-        "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, heading TEXT NOT NULL,
-        context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER, hidden TEXT NOT NULL""",
+        "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, n_tokens INTEGER NOT NULL,
+        page INTEGER, content BLOB NOT NULL, text_key INTEGER NOT NULL, near_key INTEGER NOT NULL,
+        heading TEXT NOT NULL, context TEXT NOT NULL, text TEXT NOT NULL, hidden TEXT NOT NULL""",
     "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
-        vector BLOB NOT NULL, content BLOB NOT NULL, text_key INTEGER NOT NULL,
-        near_key INTEGER NOT NULL""",
+        vector BLOB NOT NULL""",
     "token_vectors": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
         vectors BLOB NOT NULL""",
     "annotators": """name TEXT PRIMARY KEY NOT NULL, made_with TEXT NOT NULL, fields TEXT NOT NULL""",
@@ -389,13 +389,13 @@ _TABLES = {
         annotator TEXT NOT NULL REFERENCES annotators(name) ON DELETE CASCADE, "values" TEXT NOT NULL,
         spans TEXT NOT NULL, PRIMARY KEY (passage, annotator)""",
     "segments": """id INTEGER PRIMARY KEY NOT NULL, file TEXT NOT NULL, "first" INTEGER NOT NULL,
-        "last" INTEGER NOT NULL, count INTEGER NOT NULL, peak INTEGER NOT NULL, error INTEGER NOT NULL,
+        "last" INTEGER NOT NULL, count INTEGER NOT NULL, error REAL NOT NULL,
         codes_crc INTEGER NOT NULL, words_size INTEGER NOT NULL, words_crc INTEGER NOT NULL""",
     "words": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, count INTEGER NOT NULL,
         block BLOB NOT NULL""",
     "tombstones": "passage INTEGER PRIMARY KEY NOT NULL",
     "baseline": """id INTEGER PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, queries INTEGER NOT NULL,
-        made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL""",
+        made_with TEXT NOT NULL, pairs BLOB NOT NULL""",
 }
 
 CONTENTS = (
@@ -409,9 +409,9 @@ TABLES = (
     "CREATE UNIQUE INDEX documents_record ON documents (file, record)",
     "CREATE INDEX passages_tokens ON passages (n_tokens)",
     "CREATE INDEX passages_document ON passages (document)",
-    "CREATE INDEX embeddings_content ON embeddings (content)",
-    "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
-    "CREATE INDEX embeddings_near_key ON embeddings (near_key)",
+    "CREATE INDEX passages_content ON passages (content)",
+    "CREATE INDEX passages_text_key ON passages (text_key)",
+    "CREATE INDEX passages_near_key ON passages (near_key)",
 )
 
 STREAMED = {

@@ -73,7 +73,6 @@ def put_baseline(tables: Tables, baseline: Baseline) -> None:
         "queries": baseline.queries,
         "made_with": baseline.made_with,
         "pairs": pairs.tobytes(),
-        "hubs": "",
     }
     with tables.transaction():
         tables.insert("baseline", [row], replace=True)

@@ -38,9 +38,9 @@ from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
 from search.store.settings import UNREADABLE, IndexMeta, readable, unreadable
 
-_COPIES = """WITH requested AS (SELECT passage, {0} FROM embeddings
-                 WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
-             copied AS (SELECT {0}, count(*) AS passages FROM embeddings
+_COPIES = """WITH requested AS (SELECT id AS passage, {0} FROM passages
+                 WHERE id IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
+             copied AS (SELECT {0}, count(*) AS passages FROM passages
                  WHERE {0} IN (SELECT {0} FROM requested) GROUP BY {0} HAVING passages >= ?)
              SELECT passage, {0}, passages FROM requested JOIN copied USING ({0})"""
 # Each with the fewest passages with an equal key; a passage belongs to the first that applies.
@@ -272,7 +272,7 @@ class SnapshotReader:
     def near_copies(self, texts: Iterable[Copied]) -> NDArray[np.int64]:
         """Return the IDs of all near-copies of some texts; identical copies of a text do not count."""
         rows = self.connection.execute(
-            """SELECT json_group_array(passage) FROM embeddings
+            """SELECT json_group_array(id) FROM passages
                WHERE near_key IN (SELECT value FROM json_each(?))""",
             (json.dumps([copied.text for copied in texts]),),
         )

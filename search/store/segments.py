@@ -66,7 +66,7 @@ class Segment:
         file: name of its two files, without extension.
         first, last: lowest and highest ID of its passages; all passages between them are in the segment.
         count: number of passages when it was written.
-        peak, error: scale of the codes, see `search.store.codes.CodeScale`.
+        error: the greatest distance between an embedding and its decoded codes.
         codes_crc: `search.store.codes.checksum` of the FAISS file.
         words_size, words_crc: size of the file of postings in bytes, and its `search.store.codes.checksum`.
     """
@@ -76,8 +76,7 @@ class Segment:
     first: int
     last: int
     count: int
-    peak: int
-    error: int
+    error: float
     codes_crc: int
     words_size: int
     words_crc: int
@@ -99,8 +98,7 @@ class Segment:
             IndexDamaged: the file is missing or damaged.
         """
         require_no_link(index / VECTORS)
-        scale = codes.CodeScale(self.peak, self.error)
-        return codes.Codes(index / self.codes_path, self.count, dimension, scale, self.codes_crc)
+        return codes.Codes(index / self.codes_path, self.count, dimension, self.error, self.codes_crc)
 
     def open_postings(self, index: Path) -> PostingsBlock:
         """Open the segment's postings.
@@ -358,7 +356,7 @@ def _write_segment(
         create(path, data)
         with suppress(FileNotFoundError):  # everybody who may read index.db may read these files
             path.chmod(stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666)
-    scale, codes_crc = codes.write(faiss, ids, vectors)
+    error, codes_crc = codes.write(faiss, ids, vectors)
     for path in (faiss, postings):
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
@@ -369,8 +367,7 @@ def _write_segment(
         first=int(ids[0]),
         last=int(ids[-1]),
         count=len(ids),
-        peak=scale.peak,
-        error=scale.error,
+        error=error,
         codes_crc=codes_crc,
         words_size=len(content),
         words_crc=codes.checksum(content),

@@ -28,7 +28,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ import numpy as np
 from search import files
 from search.errors import IndexDamaged
 from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
-from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
+from search.store.codes import Codes, FlatVectors, PartView, RoughQuery, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
 from search.store.files import DATABASE, remove_index
 from search.store.null_distribution import Baseline, read_baseline
@@ -49,7 +49,7 @@ from search.store.settings import IndexMeta
 from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, word_spans
 from search.store.token_vectors import token_vectors_of
-from search.store.vectors import cosines_of, embeddings, nearest_rows
+from search.store.vectors import MAX_ID, cosines_of, embeddings
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
     Terms: TypeAlias = Sequence[IndexTerm]
 
-# Below these counts of passages, embeddings are read directly: always (500), and in a process's first search (10,000),
-# because loading FAISS takes as long as reading 10,000 embeddings (50 ms).
-_ALWAYS_READ, _READ_FIRST = 500, 10_000
 # With more passages, upper bounds of their cosines are computed first.
 _MAX_EXACT = 100
 _MAX_CACHED = 32  # results of filters, and facets
@@ -242,7 +239,7 @@ class State:
         self.after = self.segments[-1].last if self.segments else 0
         self.facts = IndexMeta.of(require_readable(decoded(meta.items()), database))
         self.dead: Ids | None = None
-        self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
+        self.tail: FlatVectors | None = None
         self.keyword_index: KeywordIndex | None = None
         self.baseline: Sequence[Baseline | None] = ()
         self.passing: dict[Where, Ids] = {}
@@ -268,6 +265,7 @@ class Snapshot(SnapshotReader):
             assert store.state is not None
             self._state = store.state
         self.facts = self._state.facts
+        self._dimension = int(self.facts.fingerprint.dimension)
 
     def status(self) -> Status:
         """Status of the index, for `Index.status`."""
@@ -280,8 +278,8 @@ class Snapshot(SnapshotReader):
     ) -> list[tuple[int, float]]:
         """Return the k passages with the highest cosine, best first, as (passage id, cosine).
 
-        Searches the codes of the segments, and the embeddings in the write buffer. If that is not faster, or a file of
-        codes is damaged, it searches the embeddings of all passages.
+        FAISS searches the files of the segments, and the embeddings in the write buffer. If a file is damaged, it
+        searches the segment's embeddings instead, which are read from index.db.
 
         Args:
             query: (d,) vector of unit length.
@@ -289,21 +287,8 @@ class Snapshot(SnapshotReader):
             among: ids of the passages to choose from; None for all.
             terms: terms of the query. Ignored here; a server also considers passages with these terms.
         """
-        store = self._store
-        count = self._state.facts.passages if among is None else len(among)
-        store.searches += 1
-        quick = _READ_FIRST if store.searches == 1 else _ALWAYS_READ
-        views = None if count <= quick or 4 * k >= count else self._views(len(query), among)
-        newer: Iterable[tuple[Ids, NDArray[np.float32]]]
-        if views is not None and among is None:
-            newer = self._tail(len(query))
-        else:
-            left = among if among is None or views is None else among[among > self._state.after]
-            newer = embeddings(self.connection, len(query), among=left)
-        cosines: dict[int, float] = {}
-        for ids, vectors in newer:
-            cosines.update(nearest_rows(ids, vectors, query, k))
-        return nearest_of(self.connection, list((views or {}).values()), query, k, cosines)
+        self._store.searches += 1
+        return nearest_of(self.connection, self._views(among), query, k)
 
     def cosines(
         self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
@@ -316,15 +301,11 @@ class Snapshot(SnapshotReader):
         """
         ids, positions = np.unique(passages, return_inverse=True)
         is_needed = np.ones(len(ids), dtype=bool)
-        if (
-            least is not None
-            and len(ids) > _MAX_EXACT
-            and (views := self._views(len(query), ids)) is not None
-        ):
+        if least is not None and len(ids) > _MAX_EXACT:
             rough_query = RoughQuery(query)
-            for segment, view in views.items():
-                rows = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
-                is_needed[rows] = view.codes.highest(rough_query, ids[rows]) >= least[rows]
+            for view in self._views(ids):
+                rows = np.searchsorted(ids, view.passages)
+                is_needed[rows] = view.part.highest(rough_query, ids[rows]) >= least[rows]
         cosines = np.full(len(ids), -np.inf)
         cosines[is_needed] = cosines_of(self.connection, query, ids[is_needed])
         return cosines[positions]
@@ -345,12 +326,8 @@ class Snapshot(SnapshotReader):
         """Return passage ID -> (tokens, d) vectors of unit length, for the passages with stored token vectors."""
         return token_vectors_of(self.connection, passages, self._dimension)
 
-    @property
-    def _dimension(self) -> int:
-        return int(self.facts.fingerprint.dimension)
-
-    def _views(self, dimension: int, among: Ids | None = None) -> dict[Segment, SegmentView] | None:
-        """Return a view of each segment; None if a file is damaged.
+    def _views(self, among: Ids | None = None) -> list[PartView]:
+        """Return a view of each segment and of the write buffer, in the order of IDs.
 
         Args:
             among: IDs of the passages to choose from, increasing; None for all that are not deleted.
@@ -358,32 +335,32 @@ class Snapshot(SnapshotReader):
         Raises:
             IndexDamaged: a file lacks a passage.
         """
-        views = {}
+        views = []
         for segment in self._state.segments:
-            codes = self._store.codes(segment, dimension)
-            if codes is None:
-                return None
-            if among is None:
-                chosen = self._living(codes.ids)
-            else:
-                chosen = np.zeros(len(codes.ids), dtype=bool)
-                chosen[_positions(codes.ids, among)] = True
-            views[segment] = SegmentView(codes, chosen)
-        return views
-
-    def _tail(self, dimension: int) -> list[tuple[Ids, NDArray[np.float32]]]:
-        """Return blocks of (ids, embeddings) of the passages after the last segment."""
+            part = self._store.codes(segment, self._dimension) or self._flat(segment.first, segment.last)
+            views.append(self._view(part, among))
         if self._state.tail is None:
-            self._state.tail = list(embeddings(self.connection, dimension, self._state.after))
-        return self._state.tail
+            self._state.tail = self._flat(self._state.after + 1)
+        return [*views, self._view(self._state.tail, among)]
+
+    def _view(self, part: Codes | FlatVectors, among: Ids | None = None) -> PartView:
+        if among is None:  # in memory there are no deleted passages
+            return PartView(part, self._living(part.ids) if isinstance(part, Codes) else None)
+        chosen = np.zeros(len(part.ids), dtype=bool)
+        chosen[_positions(part.ids, among)] = True
+        return PartView(part, chosen)
+
+    def _flat(self, first: int, last: int = MAX_ID) -> FlatVectors:
+        """Read the embeddings of the passages between two IDs into memory."""
+        blocks = embeddings(self.connection, self._dimension, first - 1, last)
+        return FlatVectors(blocks, self._dimension)
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
         """Return an (n,) mask for increasing IDs, True for passages that are not deleted; None if none is deleted."""
         state = self._state
         if state.dead is None:
             state.dead = tombstones(self.connection)
-        dead = _positions(ids, state.dead)
-        if not len(dead):
+        if not len(state.dead) or not len(dead := _positions(ids, state.dead)):
             return None
         living = np.ones(len(ids), dtype=bool)
         living[dead] = False
@@ -437,13 +414,13 @@ class Snapshot(SnapshotReader):
 
     def ids(self) -> Ids:
         """Return the ids of all passages."""
-        views = self._views(self._dimension) or {}
-        after = self._state.after if views else 0
-        rows = self.connection.execute(
-            "SELECT id FROM passages WHERE id > ? ORDER BY id", (after,)
-        ).fetchall()
-        newer = np.array(rows, dtype=np.int64).reshape(-1)
-        return np.concatenate([*(view.passages for view in views.values()), newer])
+        codes = [self._store.codes(segment, self._dimension) for segment in self._state.segments]
+        in_segments = [self._view(part).passages for part in codes if part is not None]
+        if len(in_segments) < len(codes):
+            in_segments = []
+        after = self._state.after if in_segments else 0
+        rows = self.connection.execute("SELECT id FROM passages WHERE id > ? ORDER BY id", (after,))
+        return np.concatenate([*in_segments, np.array(rows.fetchall(), dtype=np.int64).reshape(-1)])
 
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()

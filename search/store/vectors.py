@@ -26,7 +26,7 @@ _MAX_LENGTH_ERROR = 1e-5
 # Rows that are read, or converted to float64, at a time.
 _BATCH_ROWS = 1024
 
-_MAX_ID = 2**62
+MAX_ID = 2**62
 
 _VECTORS = "SELECT passage, vector FROM embeddings WHERE passage"
 
@@ -41,9 +41,42 @@ def load_faiss() -> Any:
     return faiss
 
 
-def vector_of(connection: sqlite3.Connection, content: bytes) -> bytes | None:
-    """Return the stored embedding of a content by its key; None if it was not encoded before."""
-    row = connection.execute("SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (content,))
+def search_by_faiss(
+    index: Any, query: NDArray[np.float32], k: int, alive: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the rows of a FAISS index with the k highest products, best first, and their products.
+
+    Args:
+        query: (d,) vector.
+        k: number of rows; fewer are returned only if there are fewer.
+        alive: (n,) mask of the rows to choose from; None for all.
+    """
+    faiss = load_faiss()
+    parameters = None
+    if alive is not None:
+        bits = np.packbits(alive, bitorder="little")
+        parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
+    # FAISS divides queries among threads, not vectors: with one query a second thread would only wait.
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        products, rows = index.search(query[None, :], min(k, index.ntotal), params=parameters)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    is_row = rows[0] >= 0
+    return rows[0][is_row], products[0][is_row]
+
+
+def vector_of(
+    connection: sqlite3.Connection, content: bytes, *, before_format_10: bool = False
+) -> bytes | None:
+    """Return the stored embedding of a content by its key; None if it was not encoded before.
+
+    Args:
+        before_format_10: the key is a column of table `embeddings`, not of `passages`.
+    """
+    tables = "embeddings" if before_format_10 else "passages JOIN embeddings ON passage = id"
+    row = connection.execute(f"SELECT vector FROM {tables} WHERE content = ? LIMIT 1", (content,))
     return next((vector for (vector,) in row), None)
 
 
@@ -62,29 +95,6 @@ def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> N
     get different products. Here, equal vectors always have equal cosines.
     """
     return np.multiply(vectors, query, dtype=np.float64).sum(axis=1).astype(np.float32)
-
-
-def nearest_rows(
-    ids: NDArray[np.int64], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int
-) -> list[tuple[int, float]]:
-    """Return the k passages with the highest cosine, best first, as (passage id, cosine); ties in the order of ids.
-
-    Args:
-        ids: (n,) IDs of the passages.
-        vectors: (n, d) their embeddings.
-        query: (d,) vector of unit length.
-    """
-    if len(ids) > k:  # matrix products select the rows whose exact cosines are computed
-        rough = vectors @ query
-        off = max(_ROUNDING, 2 * len(query) * 2.0**-24)  # Higham 2002, section 3.1
-        candidates = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
-        ids, vectors = ids[candidates], vectors[candidates]
-    cosines = np.empty(len(ids), dtype=np.float32)
-    for start in range(0, len(ids), _BATCH_ROWS):
-        end = start + _BATCH_ROWS
-        cosines[start:end] = exact_cosines(vectors[start:end], query)
-    first = np.lexsort((ids, -cosines))[:k]
-    return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
 
 
 def cosines_of(
@@ -129,7 +139,7 @@ def embeddings(
     connection: sqlite3.Connection,
     dimension: int,
     after: int = 0,
-    upto: int = _MAX_ID,
+    upto: int = MAX_ID,
     among: NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Yield blocks of (passage ids, vectors (n, d)), in the order of ids.

@@ -151,9 +151,10 @@ class Writer(Tables):
                 rows["documents"].append(_document_row(document_id, file, document))
                 for passage in cut:
                     last += 1
-                    rows["passages"].append(_passage_row(last, document_id, passage))
-                    near = _near_key(file, document, passage)
-                    rows["embeddings"].append(_embedding_row(last, passage, vectors) | near)
+                    row = _passage_row(last, document_id, passage)
+                    row["near_key"] = _near_key(file, document, passage)
+                    rows["passages"].append(row)
+                    rows["embeddings"].append({"passage": last, "vector": vectors[row["content"]]})
                     added.append((last, passage.context, passage.visible_text))
             if update.last:
                 stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
@@ -286,32 +287,27 @@ def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
         "kind": document.kind,
         "title": document.title,
         "metadata": json.dumps(document.metadata, ensure_ascii=False),
-        "encoding": "",
         "sha256": document_sha256(document),
     }
 
 
 def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
     columns = {column: getattr(passage, column) for column in _OF_PASSAGE}
-    hidden = json.dumps(passage.hidden, separators=(",", ":"))
-    return {"id": id_, "document": document, **columns, "hidden": hidden}
-
-
-def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
-    key = content_key(passage.context, passage.visible_text)
     return {
-        "passage": id_,
-        "vector": vectors[key],
-        "content": key,
+        "id": id_,
+        "document": document,
+        **columns,
+        "hidden": json.dumps(passage.hidden, separators=(",", ":")),
+        "content": content_key(passage.context, passage.visible_text),
         "text_key": text_key(passage.visible_text),
     }
 
 
-def _near_key(file: int, document: Document, passage: Passage) -> dict[str, int]:
+def _near_key(file: int, document: Document, passage: Passage) -> int:
     text = f"{passage.context} {passage.visible_text}"
     if document.kind == "mail":
-        return {"near_key": message_key(json.dumps(document.metadata, sort_keys=True), text)}
-    return {"near_key": near_key(file, text) if document.kind in _ROWS else 0}
+        return message_key(json.dumps(document.metadata, sort_keys=True), text)
+    return near_key(file, text) if document.kind in _ROWS else 0
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

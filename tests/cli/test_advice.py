@@ -150,7 +150,7 @@ def version(number: int) -> Callable[[World], None]:
         if number == 8:  # which has no such column
             damage.execute(
                 world.index,
-                "DROP INDEX embeddings_near_key",
+                *damage.FORMAT_9,
                 "ALTER TABLE embeddings DROP COLUMN near_key",
             )
 

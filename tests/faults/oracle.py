@@ -54,8 +54,6 @@ Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in
 
 
 _FEW = {
-    "store.snapshot._ALWAYS_READ": -1,
-    "store.snapshot._READ_FIRST": -1,
     "store.codes._FIRST_FACTOR": 1,
     "store.codes._MIN_CANDIDATES": 1,
     "ranking.fusion._EXTRA": 2,

@@ -41,7 +41,7 @@ def earlier_format(index: Path) -> None:
     damage.execute(
         index,
         "UPDATE meta SET value = '8' WHERE key = 'schema_version'",
-        "DROP INDEX embeddings_near_key",
+        *damage.FORMAT_9,
         "ALTER TABLE embeddings DROP COLUMN near_key",
     )
 

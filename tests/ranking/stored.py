@@ -16,13 +16,14 @@ from search.store.writer import Writer, create
 
 FINGERPRINT = {
     **dict.fromkeys(("weights", "tokenizer", "config"), "0" * 64), "model": "by hand", "pooling": "mean",
-    "dimension": "4", "max_tokens": "8", "prompts": "{}", "normalized": "yes",
+    "max_tokens": "8", "prompts": "{}", "normalized": "yes",
 }  # fmt: skip
 
 
-def empty(folder: Path) -> sqlite3.Connection:
+def empty(folder: Path, dimension: int = 4) -> sqlite3.Connection:
     connection = connect_to_write(folder / "index.db")
-    create(connection).put(root=str(folder), source={}, fingerprint=FINGERPRINT)
+    fingerprint = FINGERPRINT | {"dimension": str(dimension)}
+    create(connection).put(root=str(folder), source={}, fingerprint=fingerprint)
     return connection
 
 
@@ -59,19 +60,38 @@ def add_document(
         put(connection, "files", row[0], path, 0, 0, 0, "", "indexed")
     (document,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
     text = metadata if isinstance(metadata, str) else json.dumps(metadata or {}, ensure_ascii=False)
-    put(connection, "documents", document, row[0], record, kind, title, text, "utf-8", "")
+    put(connection, "documents", document, row[0], record, kind, title, text, "")
     ids = []
     for heading, page in passages:
         (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         ids.append(last + 1)
-        put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page, "[]")
+        id_ = ids[-1]
+        put(
+            connection,
+            "passages",
+            id_,
+            document,
+            0,
+            1,
+            1,
+            1,
+            3,
+            page,
+            b"",
+            id_,
+            0,
+            heading,
+            "",
+            "x",
+            "[]",
+        )
     segments.add(Writer(connection), [(id_, "", "x") for id_ in ids])
     count(connection)
     return ids
 
 
 def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
-    put(connection, "embeddings", passage, vector.astype("<f4").tobytes(), b"\0", passage, 0)
+    put(connection, "embeddings", passage, vector.astype("<f4").tobytes())
 
 
 def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:

@@ -7,6 +7,16 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+_MOVED = ("content", "text_key", "near_key")
+FORMAT_9 = (
+    *(f"ALTER TABLE embeddings ADD COLUMN {column} ANY" for column in _MOVED),
+    """UPDATE embeddings SET (content, text_key, near_key) =
+       (SELECT content, text_key, near_key FROM passages WHERE id = passage)""",
+    *(f"DROP INDEX passages_{column}" for column in _MOVED),
+    *(f"ALTER TABLE passages DROP COLUMN {column}" for column in _MOVED),
+)
+"""Statements after which a database has the columns of format 9, as far as a conversion reads them."""
+
 
 def execute(index: Path, *statements: str) -> None:
     """Change index.db behind the program's back."""

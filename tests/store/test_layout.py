@@ -62,13 +62,13 @@ def test_an_invalid_name_is_refused(tmp_path: Path, tiny_model: Path) -> None:
         (
             7,
             IndexOutdated,
-            r"has format 7, but this version of seewhy reads format 9. Rebuild it with: "
+            r"has format 7, but this version of seewhy reads format 10. Rebuild it with: "
             r"seewhy index \S*notes --index notes --rebuild",
         ),
         (
             99,
             IndexOutdated,
-            r"has format 99, but this version of seewhy reads format 9. Update seewhy, or rebuild .* --rebuild",
+            r"has format 99, but this version of seewhy reads format 10. Update seewhy, or rebuild .* --rebuild",
         ),
     ],
 )

@@ -1,15 +1,19 @@
 """Segments and exact search, against brute force."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
-from search.store import segments, snapshot
-from search.store.codes import CodeScale, RoughQuery
+import search
+from search.store import codes, segments
+from search.store.codes import Codes, RoughQuery
 from search.store.database import connect_to_write
 from search.store.segments import read_segments
 from search.store.snapshot import Store
@@ -22,7 +26,7 @@ D = 8
 @pytest.fixture
 def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
     """An index of 300 random unit vectors, passage i + 1 being row i; some equal."""
-    connection = empty(tmp_path)
+    connection = empty(tmp_path, D)
     vectors = np.random.default_rng(0).normal(size=(300, D)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors[40] = vectors[200] = vectors[3]
@@ -40,9 +44,7 @@ def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments are used for the few passages that there are here."""
-    for limit in ("_ALWAYS_READ", "_READ_FIRST"):
-        monkeypatch.setattr(snapshot, limit, -1)
+    """The few passages that there are here get several segments and a tail."""
     monkeypatch.setattr(segments, "LONGEST_TAIL", 20)
     monkeypatch.setattr(segments, "LARGEST", 150)
 
@@ -145,7 +147,7 @@ def test_search_by_codes_equals_brute_force(
     vectors = KINDS[kind](chance, 250, d).astype(np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    with closing(empty(tmp_path)) as connection:
+    with closing(empty(tmp_path, d)) as connection:
         connection.execute("BEGIN")
         ids = add_document(connection, b"a", passages=(("", None),) * 250)
         for id_, vector in zip(ids, vectors, strict=True):
@@ -164,17 +166,18 @@ def test_search_by_codes_equals_brute_force(
 
 
 @pytest.mark.parametrize("d", [1, 384, 4096])
-def test_a_rough_cosine_errs_by_no_more_than_its_slack(d: int) -> None:
+def test_an_upper_bound_is_above_the_cosine_and_near_it(tmp_path: Path, d: int) -> None:
     """The bound of search/store/codes.py, against sums in float64; and that it is no empty promise."""
     chance = np.random.default_rng(d)
     vectors, query = unit(chance.normal(size=(500, d))), unit(chance.normal(size=(1, d)))[0]
-    scale, codes = CodeScale.of(vectors)
-    assert np.abs(codes.astype(int)).max() <= 127
-    rough = RoughQuery(query)
-    factor, slack = rough.against(scale)
-    products = (codes.astype(np.float64) @ rough.codes.astype(np.float64)) * factor
-    off = np.abs(products - vectors.astype(np.float64) @ query.astype(np.float64))
-    assert off.max() <= slack < 0.05
+    ids = np.arange(7, 507)
+    part = Codes(file := tmp_path / "a.faiss", 500, d, *codes.write(file, ids, vectors))
+    rows, highest = part.nearest(RoughQuery(query), 500)
+    exact = vectors.astype(np.float64) @ query.astype(np.float64)
+    assert sorted(rows.tolist()) == list(range(500))
+    assert (np.diff(highest) <= 0).all()
+    assert ((highest >= exact[rows]) & (highest < exact[rows] + 0.05)).all()
+    np.testing.assert_allclose(part.highest(RoughQuery(query), ids[rows]), highest, rtol=0, atol=1e-6)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -200,3 +203,55 @@ def test_a_restored_copy_is_another_state(
         (folder / "copy").replace(folder / "index.db")
         connection = connect_to_write(folder / "index.db")
     connection.close()
+
+
+def test_faiss_itself_can_search_the_files(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    """A program without seewhy gets passage IDs and products near the cosine for a plain embedding."""
+    folder, connection, vectors = filled
+    segments.flush(Writer(connection), folder, D)
+    for segment in read_segments(connection):
+        index = faiss.read_index(str(folder / segment.codes_path))
+        for query in queries(8):
+            products, ids = index.search(query[None], 5)
+            cosines = vectors[ids[0] - 1] @ query
+            np.testing.assert_allclose(products[0], cosines, rtol=0, atol=0.01)
+            inside = range(segment.first, segment.last + 1)
+            best = brute_force(list(inside), vectors, query, 1)[0]
+            assert vectors[best - 1] @ query - cosines[0] < 0.01
+        np.testing.assert_allclose(
+            index.reconstruct(segment.first), vectors[segment.first - 1], rtol=0, atol=0.01
+        )
+
+
+FIRST_QUERY = """
+import sys
+import search
+from search.store import vectors
+searched = []
+search_by_faiss = vectors.search_by_faiss
+def counted(index, *args):
+    searched.append((type(index).__name__, index.ntotal))
+    return search_by_faiss(index, *args)
+from search.store import codes
+codes.search_by_faiss = counted
+index = search.Index.open(sys.argv[1])
+assert "faiss" not in sys.modules
+assert len(index.query("turn the key", mode="dense")) == 3
+print(searched)
+"""
+
+
+def test_the_first_query_of_a_process_goes_through_faiss(tmp_path: Path, tiny_model: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("door", "river"):
+        (tmp_path / "notes" / f"{name}.txt").write_text(f"The {name}.", encoding="utf-8")
+    index = search.Index.build(tmp_path / "notes", model=str(tiny_model))
+    (tmp_path / "notes" / "new.txt").write_text("A key.", encoding="utf-8")
+    index.update()
+    process = subprocess.run(
+        [sys.executable, "-c", FIRST_QUERY, index.path], capture_output=True, text=True, check=False
+    )
+    assert process.stderr == ""
+    assert process.stdout.strip() == "[('IndexScalarQuantizer', 2), ('IndexFlatIP', 1)]"
