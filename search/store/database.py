@@ -368,8 +368,8 @@ def _of_sqlite(database: Path, error: Exception) -> SearchError:
 # The columns are described in indexes/README.md.
 _TABLES = {
     "meta": "key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL",
-    "files": """id INTEGER PRIMARY KEY NOT NULL, path BLOB NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-        inode INTEGER NOT NULL, sha256 TEXT, status TEXT NOT NULL""",
+    "files": """id INTEGER PRIMARY KEY NOT NULL, path BLOB NOT NULL, name TEXT NOT NULL, size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, sha256 TEXT, status TEXT NOT NULL""",
     "skipped": """path BLOB NOT NULL, record INTEGER NOT NULL, stage TEXT NOT NULL, reason TEXT NOT NULL,
         detail TEXT NOT NULL, PRIMARY KEY (path, record, stage)""",
     "documents": """id INTEGER PRIMARY KEY NOT NULL, file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
@@ -403,6 +403,19 @@ CONTENTS = (
 )
 """Columns of table `contents`, which only an index of documents from memory has."""
 
+# For people and other programs; this package does not read it.
+_VIEW = """CREATE VIEW passages_in_files AS
+    SELECT passages.id AS passage,
+        CASE WHEN page IS NULL THEN document_name || ':' || line_start ELSE document_name || ' page ' || page END AS place,
+        document_name AS document, file_name AS file, kind, title, heading, text, "start", "end", line_start, line_end,
+        page, n_tokens, metadata, modified
+    FROM passages JOIN (
+        SELECT documents.id AS document, name AS file_name, kind, title, metadata,
+            CASE record WHEN 0 THEN name ELSE name || '#' || record END AS document_name,
+            CASE WHEN mtime_ns >= 0 THEN datetime(mtime_ns / 1000000000, 'unixepoch') END AS modified
+        FROM documents JOIN files ON files.id = documents.file
+    ) USING (document)"""
+
 TABLES = (
     *(f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()),
     "CREATE UNIQUE INDEX files_path ON files (path)",
@@ -412,6 +425,7 @@ TABLES = (
     "CREATE INDEX passages_content ON passages (content)",
     "CREATE INDEX passages_text_key ON passages (text_key)",
     "CREATE INDEX passages_near_key ON passages (near_key)",
+    _VIEW,
 )
 
 STREAMED = {

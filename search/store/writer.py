@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _OF_PASSAGE = ("start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page")
 
-_PUT_FILE = """INSERT INTO files (path, size, mtime_ns, inode, sha256, status) VALUES (?, ?, ?, ?, ?, ?)
+_PUT_FILE = """INSERT INTO files (path, name, size, mtime_ns, inode, sha256, status) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
         sha256 = excluded.sha256, status = excluded.status
     RETURNING id"""
@@ -226,13 +226,14 @@ class Writer(Tables):
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
         if row:
             self.delete("skipped", "path = ? AND stage = 'read'", before)
-            self.database.table("files").update(row[0], {"path": os.fsencode(new)})
+            after = os.fsencode(new)
+            self.database.table("files").update(row[0], {"path": after, "name": _legible(after)})
 
     def _put_file(self, update: FileUpdate) -> int:
         """Store the state of a file; return the file's ID. A document from memory counts as a file, too."""
         path, file, execute = os.fsencode(update.file.path), update.file, self.connection.execute
         status = "partial" if not update.last else "indexed" if update.records else "skipped"
-        row = (path, file.size, file.mtime_ns, file.inode, update.sha256, status)
+        row = (path, _legible(path), file.size, file.mtime_ns, file.inode, update.sha256, status)
         [(id_,)] = execute(_PUT_FILE, row).fetchall()
         if update.content:
             execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (id_, update.content))
@@ -272,6 +273,11 @@ class Writer(Tables):
         self.delete("passages", "document = ?", document)
         self.delete("documents", "id = ?", document)
         return len(ids)
+
+
+def _legible(path: bytes) -> str:
+    """Return a path as text; bytes that are not UTF-8 become codes such as "\\xff"."""
+    return path.decode("utf-8", "backslashreplace")
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
