@@ -13,8 +13,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -50,10 +50,23 @@ def write_whole(path: Path, content: str | bytes | memoryview, mode: int = 0o666
     Raises:
         OSError: the file cannot be written; the old content stays.
     """
+    with whole_file(path, content.encode("utf-8") if isinstance(content, str) else content, mode):
+        pass
+
+
+@contextmanager
+def whole_file(path: Path, content: bytes | memoryview = b"", mode: int = 0o666) -> Iterator[Path]:
+    """Yield a new file beside `path`, to be written to; it takes the place of `path` if no error is raised.
+
+    Args:
+        content: content of the new file.
+        mode: permissions, restricted by the user's umask.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         beside.unlink(missing_ok=True)
-        create(beside, content.encode("utf-8") if isinstance(content, str) else content, mode)
+        create(beside, content, mode)
+        yield beside
         patiently(lambda: beside.replace(path))
     finally:
         beside.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
+from search.records.exports import FaissExport, Search, VectorExport
 from search.records.reports import (
     MEMORY,
     Changes,
@@ -95,6 +96,33 @@ def rebuilt(canvas: Canvas, done: Report) -> None:
         f"{duration(done.seconds)}",
         whole=True,
     )
+
+
+@as_text
+def exports(canvas: Canvas, written: Sequence[FaissExport | VectorExport]) -> None:
+    """Draw what was exported: a line for each file, and what a FAISS index of this kind costs."""
+    for done in written:
+        shape = f"{counted(done.passages, 'passage')}, {done.dimension} dimensions, {size(done.bytes)}"
+        if isinstance(done, VectorExport):
+            canvas.line(f"Wrote {' and '.join(map(escape, done.files))}: {shape}.", whole=True)
+            continue
+        canvas.line(
+            f"Wrote {escape(done.file)}: {done.type}, {shape}, built in {duration(done.seconds)}.",
+            whole=True,
+        )
+        if done.exact is None:
+            continue
+        table = grid("search", number("recall@10"), number("ms"))
+        table.add_row("exact, by seewhy", *_search_cells(done.exact))
+        for search in done.searches:
+            table.add_row(f"{done.type} {search.setting}".rstrip(), *_search_cells(search))
+        canvas.gap()
+        canvas.table(table)
+        canvas.dim("(medians of one thread; queries: passages of this index)")
+
+
+def _search_cells(search: Search) -> tuple[str, str]:
+    return f"{search.recall:.3f}", f"{search.milliseconds:.2f}"
 
 
 def folders_line(about: Report | Changes | Status) -> str:

@@ -66,7 +66,7 @@ def require_contents(database: Path) -> None:
             raise unfilled(database)
         raise InputError(
             f"the index in '{database.parent}' {_owner(connection)}; only documents from memory can be exported. "
-            "Its texts are in its files."
+            "Its texts are in its files. To take its embeddings elsewhere, use --faiss, --vectors or --parquet."
         )
 
 

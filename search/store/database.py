@@ -406,7 +406,7 @@ CONTENTS = (
 # For people and other programs; this package does not read it.
 _VIEW = """CREATE VIEW passages_in_files AS
     SELECT passages.id AS passage,
-        CASE WHEN page IS NULL THEN document_name || ':' || line_start ELSE document_name || ' page ' || page END AS place,
+        document_name || CASE WHEN page IS NULL THEN ':' || line_start ELSE ' page ' || page END AS place,
         document_name AS document, file_name AS file, kind, title, heading, text, "start", "end", line_start, line_end,
         page, n_tokens, metadata, modified
     FROM passages JOIN (

@@ -82,7 +82,7 @@ def test_a_file_name_that_is_no_text_can_be_read_in_sql(tmp_path: Path, tiny_mod
     Path(os.fsdecode(path)).write_text("coffee", encoding="utf-8")
     index = Index.build(tmp_path / "notes", model=str(tiny_model))
     assert rows(index, "place") == [(r"caf\xe9.txt:1",)]
-    os.rename(path, os.fsencode(tmp_path / "notes") + b"/th\xe9.txt")
+    Path(os.fsdecode(path)).rename(os.fsdecode(os.fsencode(tmp_path / "notes") + b"/th\xe9.txt"))
     index.update()
     assert rows(index, "place") == [(r"th\xe9.txt:1",)]
 
