@@ -52,7 +52,7 @@ class Lance:
 
     def build(self, place: Path, data: Data) -> None:
         import lancedb  # type: ignore[import-not-found]
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
 
         schema = pa.schema(
             [

@@ -23,7 +23,7 @@ from search.files import cache_folder, read_sealed, write_sealed
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_FORMAT = 3  # raise it when more is written down
+_FORMAT = 4  # raise it when more is written down
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # last modules that keep the direction of an embedding
 
 
@@ -46,6 +46,7 @@ class Description:
         similarity: similarity that the model was trained for: "cosine", "dot", "euclidean" or "manhattan".
         only_torch: description of modules that only sentence-transformers can run; "" if there are none.
         says_nothing: True if the model has no modules.json, so its pooling is a guess.
+        pooler_untrained: True if the bias of the pooler is 0 everywhere, as before training.
     """
 
     layers: int
@@ -61,12 +62,19 @@ class Description:
     similarity: str = "cosine"
     only_torch: str = ""
     says_nothing: bool = False
+    pooler_untrained: bool = False
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
         """Return notes on assumptions that are made about the model `name` when it is used with a pooling."""
-        if pooling != self.pooling:
-            return ()
         notes = []
+        if pooling == "pooler" and self.pooler_untrained:
+            notes.append(
+                f"the pooler of {name} was never trained: its bias is 0 everywhere. Its embeddings are a random "
+                f"projection of [CLS], and hits are worse than with the model's own pooling. To choose that, "
+                f"add: --pooling {self.pooling} --rebuild"
+            )
+        if pooling != self.pooling:
+            return tuple(notes)
         if self.says_nothing:
             notes.append(
                 f"{name} is not a sentence embedding model, so mean pooling is a guess. To choose, add: --pooling"
@@ -177,7 +185,14 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         similarity=str(model.similarity_fn_name),
         only_torch=only_torch,
         says_nothing=not files.modules,
+        pooler_untrained=not missing and _has_untrained_pooler(inside),
     )
+
+
+def _has_untrained_pooler(encoder: Any) -> bool:
+    """Return True if an encoder has a pooler with a bias of 0, which training would have changed."""
+    bias = getattr(getattr(getattr(encoder, "pooler", None), "dense", None), "bias", None)
+    return bias is not None and not bool(bias.any())
 
 
 def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:

@@ -198,7 +198,12 @@ class Encoder:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on assumptions about the model, and on engines that cannot run it."""
-        return (*self.description.notes(self.model, self.pooling), *self.remarks)
+        return (*self.model_notes, *self.remarks)
+
+    @property
+    def model_notes(self) -> tuple[str, ...]:
+        """Notes on assumptions about the model, and on a pooling that does not suit it."""
+        return self.description.notes(self.model, self.pooling)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class FunctionEncoder(Encoder):
         return self._name
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def model_notes(self) -> tuple[str, ...]:
         return ()
 
     @property

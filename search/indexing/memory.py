@@ -317,7 +317,9 @@ def _store(
         run.commit_all(batches)
         updated = datetime.now().astimezone().isoformat(timespec="seconds")
         with run.writer.transaction():
-            run.writer.put(updated=updated, engine=run.encoder.runs_on)
+            run.writer.put(
+                updated=updated, engine=run.encoder.runs_on, model_notes=run.encoder.model_notes
+            )
     run.derive()
 
 

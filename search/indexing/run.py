@@ -140,7 +140,7 @@ class Run:
             "walked_ns": walked_ns,
         }
         if self.counts["encoded"]:
-            meta["engine"] = self.encoder.runs_on
+            meta |= {"engine": self.encoder.runs_on, "model_notes": self.encoder.model_notes}
         self.writer.finish(skipped, **meta)
         return self.report()
 

@@ -224,7 +224,14 @@ class ModelOptions(TypedDict, total=False):
     ]
     pooling: Annotated[
         str | None,
-        Option(None, "mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.", panel="Model"),
+        Option(
+            None,
+            "How token vectors become an embedding. mean: of all tokens, as most models were trained. cls: [CLS] "
+            "alone, for models trained so, such as BGE. pooler: BERT's tanh layer over [CLS], to compare, or for "
+            "fine-tuned classifiers. max: the largest of each dimension. mean_sqrt_len: the sum divided by the root "
+            "of the number of tokens. Default: the model's own.",
+            panel="Model",
+        ),
     ]
 
 

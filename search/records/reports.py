@@ -150,6 +150,7 @@ class Status:
         running: True if a run is in progress; its uncommitted changes are not included.
         command: command that continues an interrupted run; "" if none is needed.
         annotations: annotators of its passages, with their progress.
+        notes: what the user should know about the model and its pooling.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Status:
     command: str = ""
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 Severity = Literal["ok", "stale", "damaged"]

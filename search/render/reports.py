@@ -198,6 +198,7 @@ def status(canvas: Canvas, state: Status) -> None:
         )
     )
     _draw_skipped(canvas, state.skipped)
+    canvas.notes(state.notes)
     if state.running:
         canvas.line("Indexing is in progress. These are the contents so far.", style="yellow")
     elif not state.complete:

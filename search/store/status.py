@@ -57,6 +57,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         running=is_being_written(index),
         command="" if complete or folders.memory else index_command(index, folders),
         annotations=annotated,
+        notes=tuple(meta.get("model_notes", ())),
     )
 
 

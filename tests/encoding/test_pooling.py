@@ -1,5 +1,6 @@
 """Poolings against sentence-transformers' own output, against BERT's pooler by hand, and by hand altogether."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from search import Encoder
 from search.errors import InputError, ModelError
-from tests.conftest import save_modules, save_tiny_bert
+from tests.conftest import Run, save_modules, save_tiny_bert
 
 TEXTS = [
     "find the key",
@@ -103,3 +104,21 @@ def test_plain_checkpoint_pools_by_the_mean_and_says_so(tmp_path: Path) -> None:
     save_modules(folder, "mean")
     assert Encoder(str(folder)).notes == ()
     np.testing.assert_array_equal(plain.encode(TEXTS), Encoder(str(folder)).encode(TEXTS))
+
+
+def test_an_untrained_pooler_is_noted_by_index_and_status(
+    run: Run, notes: Path, own_home: Path, tmp_path: Path
+) -> None:
+    """Its bias is 0 everywhere; one that was trained, and the mean of the same model, get no note."""
+    untrained, trained = save_tiny_bert(tmp_path / "new"), save_tiny_bert(tmp_path / "old", bias=0.1)
+    command = ("index", notes, "--model", untrained, "--pooling", "pooler", "-i")
+    code, _, err = run(*command, "a")
+    assert code == 0 and "was never trained: its bias is 0 everywhere" in err
+    assert "--pooling mean --rebuild" in " ".join(err.split())
+    assert "was never trained" in run("status", "-i", "a")[1]
+    assert json.loads(run("status", "-i", "a", "--json")[1])["notes"]
+    assert run("index", notes, "--model", untrained, "--pooling", "mean", "-i", "a", "--rebuild")[0] == 0
+    assert "was never trained" not in run("status", "-i", "a")[1]
+    assert "was never trained" not in "".join(
+        run("index", notes, "--model", trained, "--pooling", "pooler", "-i", "b")
+    )

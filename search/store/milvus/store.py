@@ -142,7 +142,8 @@ class MilvusSnapshot(Snapshot):
 
     def status(self) -> Status:
         groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
-        return Status(**self._status | {"skipped": groups, "folders": tuple(self._status["folders"])})
+        lists = {name: tuple(self._status.get(name, ())) for name in ("folders", "notes")}
+        return Status(**self._status | lists | {"skipped": groups})
 
     # Meaning
 
