@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store.files import content_of, damaged
+from search.store.files import content_of, damaged, release
 from search.store.vectors import cosines_of, load_faiss, search_by_faiss
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ class Codes:
 
     Attributes:
         ids: (n,) increasing IDs of the passages.
+        stays_mapped: False to return the memory of a mapped file to the system after each use, as the first query of a
+            process does, which is often its only one; later queries are faster if it stays.
 
     Raises:
         IndexDamaged: the file is missing, or its checksum is wrong.
@@ -185,10 +187,11 @@ class Codes:
         content = memoryview(self._content)
         if checksum(self._content) != crc:
             raise damaged(path)
+        release(self._content)
         end = _FRONT + count * dimension
         self._codes = np.frombuffer(content[_FRONT:end], dtype=np.uint8).reshape(count, dimension)
         self.ids = np.frombuffer(content[end + 8 :], dtype="<i8")
-        self._error = error
+        self._error, self.stays_mapped = error, False
 
     @cached_property
     def _index(self) -> Any:
@@ -215,6 +218,8 @@ class Codes:
             alive: (n,) mask of the rows to choose from; None for all.
         """
         rows, products = search_by_faiss(self._index, query.codes, k, alive)
+        if not self.stays_mapped:
+            release(self._content)
         return rows, self._scale.highest(query, products)
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -223,6 +228,8 @@ class Codes:
         for start in range(0, len(rows), _BATCH_ROWS):
             numbers = (self._codes[rows[start : start + _BATCH_ROWS]] ^ _OFFSET).view(np.int8)
             products[start : start + _BATCH_ROWS] = numbers.astype(np.float32) @ query.codes
+        if not self.stays_mapped:
+            release(self._content)
         return self._scale.highest(query, products)
 
 

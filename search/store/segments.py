@@ -37,7 +37,7 @@ import numpy as np
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.visible_text import visible
 from search.store import codes
-from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
+from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
 from search.store.postings import PostingsBlock, build_block, merge_blocks
 from search.store.settings import readable
@@ -110,6 +110,7 @@ class Segment:
         content = content_of(index / self.postings_path, self.words_size)
         if codes.checksum(content) != self.words_crc:
             raise damaged(index / self.postings_path)
+        release(content)
         return PostingsBlock(content)
 
 

@@ -339,6 +339,8 @@ class Snapshot(SnapshotReader):
         views = []
         for segment in self._state.segments:
             part = self._store.codes(segment, self._dimension) or self._flat(segment.first, segment.last)
+            if isinstance(part, Codes):
+                part.stays_mapped = self._store.searches > 1
             views.append(self._view(part, among))
         if self._state.tail is None:
             self._state.tail = self._flat(self._state.after + 1)
