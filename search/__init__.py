@@ -20,6 +20,7 @@ Each folder is one stage, and imports only those before it:
     texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
     searcher.py  an open index, and all that answers questions about it
     index.py     the public `Index`; indexes.py: `Indexes`, several indexes searched together
+    export.py    an index as a file for FAISS, NumPy or Parquet
     evaluating/  judged queries -> metrics with intervals; its evaluation.py has the public `evaluate`
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     serving/     the page and the HTTP API of `seewhy serve`

@@ -23,7 +23,7 @@ import numpy as np
 from search.errors import InputError, OptionalDependency
 from search.files import whole_file
 from search.index import Index
-from search.records.exports import FaissExport, Search, VectorExport
+from search.records.exports import FaissExport, Measurement, VectorExport
 from search.records.reports import Progress
 from search.store.layout import find_index
 from search.store.snapshot import Store
@@ -224,7 +224,7 @@ def _as_input_errors(type_: str, count: int) -> Iterator[None]:
         ) from None
 
 
-def _measured(snapshot: Snapshot, built: Any) -> tuple[Search, tuple[Search, ...]]:
+def _measured(snapshot: Snapshot, built: Any) -> tuple[Measurement, tuple[Measurement, ...]]:
     """Search for passages of an index, exactly and in a FAISS index with several settings."""
     ids = snapshot.ids()
     chosen = np.random.default_rng(0).choice(ids, min(_QUERIES, len(ids)), replace=False)
@@ -235,7 +235,7 @@ def _measured(snapshot: Snapshot, built: Any) -> tuple[Search, tuple[Search, ...
         hits = snapshot.nearest(query, _K + 1)
         times.append(time.perf_counter() - started)
         nearest.append([cosine for other, cosine in hits if other != id_][:_K])
-    exact = Search("", 1.0, 1e3 * statistics.median(times))
+    exact = Measurement("", 1.0, 1e3 * statistics.median(times))
     if not any(nearest):
         return exact, ()
     searches = []
@@ -246,7 +246,7 @@ def _measured(snapshot: Snapshot, built: Any) -> tuple[Search, tuple[Search, ...
             rows, _ = search_by_faiss(built, query, _K + 1)
             times.append(time.perf_counter() - started)
             recalls.append(_recall(snapshot, query, rows[rows != id_][: len(best)], best))
-        searches.append(Search(setting, statistics.mean(recalls), 1e3 * statistics.median(times)))
+        searches.append(Measurement(setting, statistics.mean(recalls), 1e3 * statistics.median(times)))
     return exact, tuple(searches)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Search:
+class Measurement:
     """Searches with one setting of a FAISS index.
 
     Attributes:
@@ -40,8 +40,8 @@ class FaissExport:
     dimension: int
     bytes: int
     seconds: float
-    exact: Search | None = None
-    searches: tuple[Search, ...] = ()
+    exact: Measurement | None = None
+    searches: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True)

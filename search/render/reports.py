@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
-from search.records.exports import FaissExport, Search, VectorExport
+from search.records.exports import FaissExport, Measurement, VectorExport
 from search.records.reports import (
     MEMORY,
     Changes,
@@ -121,7 +121,7 @@ def exports(canvas: Canvas, written: Sequence[FaissExport | VectorExport]) -> No
         canvas.dim("(medians of one thread; queries: passages of this index)")
 
 
-def _search_cells(search: Search) -> tuple[str, str]:
+def _search_cells(search: Measurement) -> tuple[str, str]:
     return f"{search.recall:.3f}", f"{search.milliseconds:.2f}"
 
 

@@ -66,8 +66,8 @@ def index(notes: Path, tiny_model: Path) -> Index:
 
 def test_the_view_has_a_legible_row_for_each_passage(index: Index, notes: Path) -> None:
     hits = index.query("key", k=100, mode="dense", per_document=0, all_copies=True)
-    shown = {row[0]: row[1:] for row in rows(index, "passage, document, text, line_start, heading")}
-    assert shown == {
+    legible = {row[0]: row[1:] for row in rows(index, "passage, document, text, line_start, heading")}
+    assert legible == {
         hit.passage_id: (hit.document, hit.text, hit.line_start, hit.heading) for hit in hits
     }
     assert ("table.csv#2:3",) in rows(index, "place", "file = 'table.csv'")
@@ -94,3 +94,16 @@ def test_a_page_is_part_of_the_place_and_times_are_legible(index: Index) -> None
     ((place, document, modified),) = rows(index, "place, document, modified", "passage = 1")
     assert (place, modified) == (f"{document} page 3", "2023-11-14 22:13:20")
     assert json.loads(rows(index, "metadata", "passage = 1")[0][0]) == {}
+
+
+def test_the_queries_of_page_28_run(index: Index) -> None:
+    page = REPOSITORY / "corpora" / "handbook" / "28-what-is-stored.md"
+    (block,) = re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    statements = [statement for statement in block.split(";") if statement.strip()]
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        answers = [connection.execute(statement).fetchall() for statement in statements]
+    assert len(answers) == 5
+    longest, changed, _, languages, _ = answers
+    assert longest[0][0] in {hit.document for hit in index.query("key", k=99)}
+    assert {row[0] for row in changed} <= {row[0] for row in rows(index, "file")}
+    assert sum(row[1] for row in languages) == len({row[0] for row in rows(index, "document")})
