@@ -157,8 +157,8 @@ class Writer(Tables):
                     rows["embeddings"].append({"passage": last, "vector": vectors[row["content"]]})
                     added.append((last, passage.context, passage.visible_text))
             if update.last:
-                stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
-                gone = [row[0] for row in stored if row[0] not in update.records]
+                stored = self.column("documents", "record", "file = ?", file)
+                gone = [record for record in stored if record not in update.records]
                 passages -= self._delete_documents(file, gone)
         for table, rows_of_table in rows.items():
             self.insert(table, rows_of_table)
@@ -184,13 +184,10 @@ class Writer(Tables):
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
-                row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-                if row:
-                    records = connection.execute(
-                        "SELECT record FROM documents WHERE file = ?", row
-                    ).fetchall()
-                    passages -= self._delete_documents(row[0], [record for (record,) in records])
-                    self.delete("files", "id = ?", row[0])
+                for file in self.column("files", "id", "path = ?", path):
+                    records = self.column("documents", "record", "file = ?", file)
+                    passages -= self._delete_documents(file, records)
+                    self.delete("files", "id = ?", file)
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             self.put(passages=passages)
 
@@ -222,12 +219,10 @@ class Writer(Tables):
 
     def _rename_file(self, old: str, new: str) -> None:
         """Change the path of a file; its documents and passages keep their ids."""
-        before = os.fsencode(old)
-        row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
-        if row:
+        before, after = os.fsencode(old), os.fsencode(new)
+        for file in self.column("files", "id", "path = ?", before):
             self.delete("skipped", "path = ? AND stage = 'read'", before)
-            after = os.fsencode(new)
-            self.database.table("files").update(row[0], {"path": after, "name": _legible(after)})
+            self.database.table("files").update(file, {"path": after, "name": _legible(after)})
 
     def _put_file(self, update: FileUpdate) -> int:
         """Store the state of a file; return the file's ID. A document from memory counts as a file, too."""
@@ -251,14 +246,12 @@ class Writer(Tables):
 
     def _delete_documents(self, file: int, records: Sequence[int]) -> int:
         """Delete records of a file, if they exist; return the number of deleted passages."""
-        passages = 0
-        for record in records:
-            row = self.connection.execute(
-                "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
-            ).fetchone()
-            if row is not None:
-                passages += self._delete_document(*row)
-        return passages
+        where = "file = ? AND record = ?"
+        return sum(
+            self._delete_document(document)
+            for record in records
+            for document in self.column("documents", "id", where, file, record)
+        )
 
     def _delete_document(self, document: int) -> int:
         """Delete a document with its passages; record the passage IDs, whose postings and codes are removed later.
@@ -266,10 +259,8 @@ class Writer(Tables):
         Returns:
             Number of its passages.
         """
-        ids = self.connection.execute(
-            "SELECT id FROM passages WHERE document = ?", (document,)
-        ).fetchall()
-        self.insert("tombstones", ({"passage": id_} for (id_,) in ids))
+        ids = self.column("passages", "id", "document = ?", document)
+        self.insert("tombstones", ({"passage": id_} for id_ in ids))
         self.delete("passages", "document = ?", document)
         self.delete("documents", "id = ?", document)
         return len(ids)
