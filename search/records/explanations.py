@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from search.errors import InputError
@@ -167,36 +168,45 @@ class Explanation(NotebookMixin):
         *,
         matrix: MatrixName = "similarity",
         by: Literal["token", "word"] = "token",
+        special: bool = True,
+        scale: tuple[float, float] | None = None,
     ) -> Axes:
-        """Plot a matrix as a heat map.
+        """Plot a matrix as a heat map, as the command's pictures show it: 24 rows and columns, without punctuation.
 
         Args:
             ax: matplotlib axes to draw into; None creates a new pyplot figure.
             matrix: "similarity", "contributions" with their weight in the score applied, or "query" or "passage" for
                 the contributions of a text's tokens, traced to each layer.
             by: "token", or "word" to merge tokens to words.
+            special: draw special tokens.
+            scale: range of the colours, for contributions in thousandths. Default: -1 to 1 for cosines, for
+                contributions up to the largest of a word.
 
         Raises:
-            InputError: unknown `matrix` or `by`.
+            InputError: unknown `matrix` or `by`, or `scale` is no range.
             OptionalDependency: matplotlib is not installed.
         """
         _require_choices(matrix, by)
-        return self._plotted(ax, matrix=matrix, by=by)
+        return self._plotted(ax, matrix=matrix, by=by, special=special, scale=require_range(scale))
 
     def to_pandas(
-        self, matrix: MatrixName = "similarity", *, by: Literal["token", "word"] = "token"
+        self,
+        matrix: MatrixName = "similarity",
+        *,
+        by: Literal["token", "word"] = "token",
+        special: bool = True,
     ) -> DataFrame:
         """Return a matrix as a table; rows and columns are labelled by position and token, "13:##ot".
 
         Args:
-            matrix, by: as for `plot`.
+            matrix, by, special: as for `plot`.
 
         Raises:
             InputError: unknown `matrix` or `by`.
             OptionalDependency: pandas is not installed.
         """
         _require_choices(matrix, by)
-        return self._tabulated(matrix=matrix, by=by)
+        return self._tabulated(matrix=matrix, by=by, special=special)
 
     @cached_property
     def similarity(self) -> Matrix:
@@ -396,6 +406,16 @@ class Explanation(NotebookMixin):
         words = self.content_highlights()
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
+
+
+def require_range(scale: tuple[float, float] | None, name: str = "scale") -> tuple[float, float] | None:
+    """Return a range of colours; raise InputError if its first number is not below its second."""
+    if scale is not None and not -inf < scale[0] < scale[1] < inf:
+        low, high = scale
+        raise InputError(
+            f"{name} {low:g} {high:g} is no range: the first number must be below the second. Example: 0.2 0.8"
+        )
+    return scale
 
 
 def _require_choices(matrix: str, by: str) -> None:
