@@ -11,8 +11,9 @@ wider than the terminal is continued below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -39,6 +40,9 @@ _GAP = 2
 _MOST_SENTENCES = 60
 _CLOSEST = 5
 _LABEL = 12
+_ROUNDING = 1e-9
+# At most that many rows and columns of an explanation are drawn in a picture, or below a hit.
+MOST_ROWS = MOST_COLUMNS = 24
 
 By = Literal["word", "token"]
 
@@ -72,26 +76,31 @@ class Units:
     Attributes:
         words: the words or tokens that the units refer to.
         query, passage: the U units of the query and the V units of the passage, the offset last if there is any.
-        contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
+        pairs: returns `contributions`.
         sums: (U,) and (V,) contributions of the units of each text.
         similarity: highest cosine of a token of one unit with a token of the other, without the offsets.
         by: "word" if the units are words, "token" if they are tokens.
+        total: sum of the contributions of all units, also of those that are left out.
         gaps: positions of query and passage units before which others are left out, see `Grid`.
     """
 
     words: WordMatrices
     query: tuple[Unit, ...]
     passage: tuple[Unit, ...]
-    contributions: Matrix
+    pairs: Callable[[], Matrix] = field(repr=False)
     similarity: Matrix
     sums: tuple[Vector, Vector]
     by: By
+    total: float
     gaps: tuple[Sequence[int], Sequence[int]] = ((), ())
 
-    @property
-    def total(self) -> float:
-        """Sum of the contributions of all units."""
-        return float(self.sums[0].sum())
+    @cached_property
+    def contributions(self) -> Matrix:
+        """(U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
+
+        They are computed when they are used first, which takes longer than all other numbers.
+        """
+        return self.pairs()
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
@@ -106,25 +115,40 @@ def units(why: Explanation, by: By = "word") -> Units:
     """Return the units of an explanation: its words, then groups such as special tokens; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
-    cells = _by_units(np.add, words.contributions, query, passage)
     sums = _of_units(words.query_sums, query), _of_units(words.passage_sums, passage)
     similarity = _by_units(np.maximum, words.similarity, query, passage)
-    if why.offset or why.passage_offset:
-        offsets = why.offsets
-        row = _of_units(sums_by_word(offsets.passage, words.passage), passage)
-        column = _of_units(sums_by_word(offsets.query, words.query), query)
-        cells = np.block([[cells, column[:, None]], [row[None], np.array([[offsets.both]])]])
+    has_offset = bool(why.offset or why.passage_offset)
+    pairs = partial(_pairs, why, words, query, passage, has_offset)
+    if has_offset:
         sums = np.append(sums[0], why.offset), np.append(sums[1], why.passage_offset)
         query, passage = (*query, _OFFSET), (*passage, _OFFSET)
     return Units(
         words=words,
         query=query,
         passage=passage,
-        contributions=why.weight * cells,
+        pairs=pairs,
         similarity=similarity,
         sums=(why.weight * sums[0], why.weight * sums[1]),
         by=by,
+        total=why.weight * float(sums[0].sum()),
     )
+
+
+def _pairs(
+    why: Explanation,
+    words: WordMatrices,
+    query: Sequence[Unit],
+    passage: Sequence[Unit],
+    has_offset: bool,
+) -> Matrix:
+    """Return the contributions of pairs of units, the offset last."""
+    cells = _by_units(np.add, words.contributions, query, passage)
+    if has_offset:
+        offsets = why.offsets
+        row = _of_units(sums_by_word(offsets.passage, words.passage), passage)
+        column = _of_units(sums_by_word(offsets.query, words.query), query)
+        cells = np.block([[cells, column[:, None]], [row[None], np.array([[offsets.both]])]])
+    return why.weight * cells
 
 
 def largest_addend(drawn: Units) -> float:
@@ -203,13 +227,14 @@ def for_picture(whole: Units, rows: int, columns: int, special: bool = True) -> 
     names = {"punctuation": "punctuation", "special": "special tokens"}
     notes = [left_out(unmarked, visible)]
     for kind in kinds:
-        lacking = [_places(side, kind) for side in (whole.query, whole.passage)]
-        if any(lacking) and not any(_places(side, kind) for side in (visible.query, visible.passage)):
-            of_query, of_passage = (
-                float(sums[places].sum()) for sums, places in zip(whole.sums, lacking, strict=True)
+        places = [_places(side, kind) for side in (whole.query, whole.passage)]
+        if any(places) and not any(_places(side, kind) for side in (visible.query, visible.passage)):
+            query, passage = (
+                float(sums[hidden].sum()) for sums, hidden in zip(whole.sums, places, strict=True)
             )
-            shares = f"{of_query:+.3f} of the query, {of_passage:+.3f} of the passage"
-            notes.append(f"Not drawn: {names[kind]} ({shares}).")
+            notes.append(
+                f"Not drawn: {names[kind]} ({query:+.3f} of the query, {passage:+.3f} of the passage)."
+            )
     return visible, [note for note in notes if note]
 
 
@@ -223,7 +248,7 @@ def _selected(whole: Units, chosen_rows: list[int], chosen_columns: list[int]) -
         whole,
         query=tuple(query),
         passage=tuple(passage),
-        contributions=whole.contributions[np.ix_(chosen_rows, chosen_columns)],
+        pairs=lambda: whole.contributions[np.ix_(chosen_rows, chosen_columns)],
         similarity=whole.similarity[np.ix_(*with_cosines)],
         sums=(whole.sums[0][chosen_rows], whole.sums[1][chosen_columns]),
     )
@@ -298,8 +323,12 @@ def _token(token: Token, at: int) -> Word:
 
 
 @as_text
-def sentences(canvas: Canvas, similarities: Similarities) -> None:
-    """Draw a comparison of sentences: the sentences, their cosines, and the closest pairs."""
+def sentences(canvas: Canvas, similarities: Similarities, colours: Range | None = None) -> None:
+    """Draw a comparison of sentences: the sentences, their cosines, and the closest pairs.
+
+    Args:
+        colours: range of the shades; None is -1 to 1.
+    """
     rows = [str(i + 1) for i in range(len(similarities.rows))]
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
     _draw_legend(canvas, rows, similarities.rows)
@@ -309,7 +338,9 @@ def sentences(canvas: Canvas, similarities: Similarities) -> None:
     if max(similarities.cosines.shape) > _MOST_SENTENCES:
         canvas.dim(f"{shape} are too many to print. Use --html, --png or --json.")
     else:
-        draw_grid(canvas, Grid("Cosines of sentences", rows, columns, similarities.cosines))
+        draw_grid(
+            canvas, Grid("Cosines of sentences", rows, columns, similarities.cosines, colours=colours)
+        )
     canvas.title("Closest pairs")
     for i, j in similarities.closest(_CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
@@ -322,33 +353,64 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
 
 
 @as_text
-def layers(canvas: Canvas, why: Explanation, by: By = "word", hit: Hit | None = None) -> None:
-    """Draw where the cosine comes from: contributions of each text, traced to each layer."""
+def layers(
+    canvas: Canvas, why: Explanation, by: By = "word", hit: Hit | None = None, special: bool = True
+) -> None:
+    """Draw where the cosine comes from: contributions of each text, traced to each layer.
+
+    Args:
+        special: draw special tokens.
+    """
     if hit:
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("first ", one_line(why.query)), ("second", one_line(why.passage))))
     for side in get_args(Side):
-        grid = layer_grid(why, side, by)
+        grid = layer_grid(why, side, by, special)
         canvas.title(grid.title)
         draw_grid(canvas, grid)
     canvas.gap()
-    canvas.dim("(each row sums to the cosine's part of the score; layer 0: words as typed)")
+    lacking = "" if special else ", with special tokens"
+    canvas.dim(f"(each row{lacking} sums to the cosine's part of the score; layer 0: words as typed)")
 
 
 @as_text
-def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = None) -> None:
-    """Draw both matrices of an explanation by units: contributions to the cosine, then similarities."""
+def matrices(
+    canvas: Canvas,
+    why: Explanation,
+    drawn: Units,
+    hit: Hit | None = None,
+    colours: Range | None = None,
+) -> None:
+    """Draw both matrices of an explanation by units: contributions to the cosine, then similarities.
+
+    Args:
+        colours: range of the shades of cosines; None is -1 to 1.
+    """
     if hit:
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
     _draw_contributions(canvas, why, drawn)
     canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
-    cosines = cosine_grid(why, drawn)
+    cosines = cosine_grid(why, drawn, colours)
     draw_grid(canvas, cosines)
     canvas.gap()
     canvas.dim(f"({len(cosines.rows)} x {len(cosines.columns)} {drawn.by}s)")
+
+
+def draw_below(
+    canvas: Canvas, hit: Hit, by: By = "token", special: bool = True, colours: Range | None = None
+) -> None:
+    """Draw the cosines of a hit's strongest columns, below the hit."""
+    why = hit.explanation
+    if why is None:
+        return
+    visible, notes = for_picture(units(why, by), MOST_ROWS, MOST_COLUMNS, special)
+    cosines = cosine_grid(why, visible, colours)
+    draw_grid(canvas, cosines)
+    canvas.dim(f"({cosines.title}. {' '.join(notes)})" if notes else f"({cosines.title})")
+    canvas.gap()
 
 
 def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
@@ -367,7 +429,9 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
         "" if whole else f"+ {why.addends - drawn.total:.6f} (keywords and others) ",
         f"{signed(why.residual)} (residual)",
     )
-    canvas.dim(f"({how_made(why)})")
+    hidden = drawn.total - float(drawn.sums[0].sum())
+    lacking = f"; special tokens, which are left out, add {hidden:.6f}" if abs(hidden) > _ROUNDING else ""
+    canvas.dim(f"({how_made(why)}{lacking})")
 
 
 def draw_grid(canvas: Canvas, drawn: Grid) -> None:

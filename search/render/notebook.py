@@ -18,6 +18,8 @@ from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
 from search.render.grid import Grid, Range, Scale
 from search.render.heatmap import (
+    MOST_COLUMNS,
+    MOST_ROWS,
     By,
     contribution_grid,
     cosine_grid,
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
+MOST_SENTENCES = 40
+_MOST_IN_TABLE = 60  # columns, as a table scrolls
 # Colours of positive and negative cells.
 _COLOURS: dict[Scale, tuple[str, str]] = {
     "cosine": ("138,95,191", "125,133,142"),
@@ -60,7 +63,7 @@ def html(record: Any) -> str:
 @html.register
 def _(why: Explanation) -> str:
     drawn = units(why, "token")
-    visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    visible = part(drawn, MOST_ROWS, _MOST_IN_TABLE)
     cosines, added = matrix(cosine_grid(why, visible)), matrix(contribution_grid(visible))
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
@@ -145,7 +148,7 @@ def _(
     special: bool,
     scale: Range | None,
 ) -> Axes:
-    from search.render.picture import MOST_COLUMNS, MOST_ROWS, heat_map
+    from search.render.picture import heat_map
 
     if matrix == "query" or matrix == "passage":
         return heat_map(ax, replace(layer_grid(why, matrix, by, special), colours=scale))

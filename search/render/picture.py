@@ -25,7 +25,16 @@ from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.render.format import headings, letters, named, one_line, where
 from search.render.grid import Grid, Range, Scale
-from search.render.heatmap import By, Units, contribution_grid, cosine_grid, for_picture, layer_grid
+from search.render.heatmap import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    By,
+    Units,
+    contribution_grid,
+    cosine_grid,
+    for_picture,
+    layer_grid,
+)
 from search.render.why import signed
 
 if TYPE_CHECKING:
@@ -34,7 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MOST_ROWS = MOST_COLUMNS = 24
 _MAP_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
 _MAP_MARKERS = ("o", "s", "^", "D", ".")
 
@@ -182,11 +190,15 @@ def _colours(drawn: Grid) -> ListedColormap:
 
 
 @style()
-def sentences(similarities: Similarities) -> bytes:
-    """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters."""
+def sentences(similarities: Similarities, colours: Range | None = None) -> bytes:
+    """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters.
+
+    Args:
+        colours: range of the colours; None is -1 to 1.
+    """
     rows, columns, legend = names_of(similarities)
     title = f"{len(rows)} x {len(columns)} sentences"
-    drawn = Grid(title, rows, columns, similarities.cosines)
+    drawn = Grid(title, rows, columns, similarities.cosines, colours=colours)
     figure = new_figure(figure_size(drawn))
     heat_map(figure.subplots(), drawn)
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
@@ -266,9 +278,9 @@ def explanation(
 
 
 @style()
-def layers(why: Explanation, by: By, hit: Hit | None = None) -> bytes:
+def layers(why: Explanation, by: By, hit: Hit | None = None, *, special: bool = True) -> bytes:
     """Return the contributions of both texts, traced to each layer, as a PNG."""
-    grids = [layer_grid(why, side, by) for side in get_args(Side)]
+    grids = [layer_grid(why, side, by, special) for side in get_args(Side)]
     limit = max(grid.limit for grid in grids)
     grids = [replace(grid, limit=limit) for grid in grids]
     sizes = [figure_size(grid) for grid in grids]
