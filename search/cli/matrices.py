@@ -172,7 +172,7 @@ class MatrixView(TokenMatrixOptions):
             in_terminal,
             data=data,
             png=png,
-            html=lambda: page.document(page.explanation(why, units(why, by), hit)),
+            html=lambda: page.document(page.explanation(why, units(why, by), hit, colours=self.scale)),
         )
 
 

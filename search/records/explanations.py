@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import inf
@@ -68,8 +68,12 @@ class Numbers(Protocol):
     def pairs(self, layer: int) -> Table:
         """Return the (q + 1, p + 1) contributions of pairs of tokens; the last row and column are the offsets'."""
 
-    def similarity(self) -> Matrix:
-        """Return the (q, p) cosines of token vectors."""
+    def similarity(self, layer: Layer | None = None) -> Matrix:
+        """Return the (q, p) cosines of token vectors at a layer; None is that of the explanation."""
+
+    @property
+    def layers(self) -> Sequence[int]:
+        """Layers that have these numbers in addition to that of the explanation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class ComputedNumbers:
     tables: Mapping[Side, Table]
     cells: Table
     cosines: Matrix
+    layers: Sequence[int] = ()
 
     def table(self, side: Side) -> Table:
         return self.tables[side]
@@ -86,7 +91,7 @@ class ComputedNumbers:
     def pairs(self, layer: int) -> Table:
         return self.cells
 
-    def similarity(self) -> Matrix:
+    def similarity(self, layer: Layer | None = None) -> Matrix:
         return self.cosines
 
 
