@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.matrices import MatrixView
 from search.cli.options import (
     EncoderChoice,
     IndexOptions,
-    LayerOption,
     QueryArgument,
     layer_of,
-    matrix_option,
     passage_or_path,
 )
 from search.cli.output import DrawnOutput, Output, lines_of
@@ -27,60 +24,6 @@ from search.records.hits import Hit
 if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
-    from search.records.explanations import Explanation
-    from search.render.heatmap import By, Units
-
-
-@dataclass(frozen=True)
-class MatrixView:
-    """Options of the matrices: the layer, whether rows and columns are words or tokens, or the table of all layers."""
-
-    layer: LayerOption = None
-    words: Annotated[bool, matrix_option("--words", help="Show whole words instead of tokens.")] = False
-    layers: Annotated[
-        bool,
-        matrix_option(
-            "--layers", help="Print the contributions of both texts, traced to each layer of the model."
-        ),
-    ] = False
-
-    def show(
-        self,
-        why: Explanation,
-        by: By,
-        output: DrawnOutput,
-        data: Callable[[], str],
-        *,
-        text: Callable[..., str] | None = None,
-        hit: Hit | None = None,
-    ) -> None:
-        """Print an explanation's matrices, or draw them into the requested files.
-
-        Args:
-            data: returns the output for --json.
-            text: returns the text to print; None prints the matrices.
-        """
-        from search.render import heatmap, page, picture
-        from search.render.heatmap import units
-
-        def png() -> bytes:
-            return picture.layers(why, by, hit) if self.layers else picture.explanation(why, drawn(), hit)
-
-        def drawn() -> Units:
-            return units(why, by)
-
-        def in_terminal(*args: Any, **style: Any) -> str:
-            if self.layers:
-                return heatmap.layers(*args, by=by, hit=hit, **style)
-            return (text or partial(heatmap.matrices, drawn=drawn(), hit=hit))(*args, **style)
-
-        output.result(
-            why,
-            in_terminal,
-            data=data,
-            png=png,
-            html=lambda: page.document(page.explanation(why, drawn(), hit)),
-        )
 
 
 _HIT_HELP = "Hit: its rank (3), its passage ID (p812), or a path (the best passage there)."
@@ -93,9 +36,6 @@ def explain(
     view: MatrixView,
     output: DrawnOutput,
     typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
-    matrix: Annotated[
-        bool, typer.Option("--matrix", help="Print the similarity and contribution matrix, by token.")
-    ] = False,
     details: Annotated[
         bool,
         typer.Option(
@@ -105,11 +45,17 @@ def explain(
 ) -> None:
     """Explain the score of a passage for TEXT, word by word.
 
-    --png and --html write the explanation to a file: by word, or with --matrix by token. Nothing is printed then,
-    unless you add --json.
+    --png, --html and --csv write the explanation to files: by word, or with --matrix by token. Nothing is printed
+    then, unless you add --json. Files that exist are replaced.
     """
     from search.render import json, why
 
+    is_drawn = view.by_unit or view.layers or view.csv or output.files
+    if not is_drawn and (view.no_special or view.scale):
+        name = "--no-special" if view.no_special else "--scale"
+        raise typer.BadParameter(
+            f"{name} is about matrices: add --matrix, --words, --csv DIR or --png FILE"
+        )
     opened = index.open()
     hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
@@ -121,10 +67,10 @@ def explain(
     explanation = opened.explain(text, hit, layer=layer_of(view.layer))
     view.show(
         explanation,
-        "token" if matrix and not view.words else "word",
+        view.by_unit or "word",
         output,
         lambda: json.explanation(explanation, hit),
-        text=None if matrix or view.words else partial(why.explanation, hit=hit, details=details),
+        text=None if view.by_unit else partial(why.explanation, hit=hit, details=details),
         hit=hit,
     )
     output.remarks(opened.notes)
@@ -208,43 +154,52 @@ def similarity(
         str | None,
         typer.Option(metavar="FILE", help="Compare every TEXT with every line of this file."),
     ] = None,
-    tokens: Annotated[
-        bool,
-        typer.Option("--tokens", "--matrix", help="Compare two texts by token, or with --words by word."),
-    ] = False,
 ) -> None:
-    """Compare sentences, or two texts token by token.
+    """Compare sentences, or with --tokens or --words two texts.
 
-    Needs no index. --png and --html write the matrix to a file; nothing is printed then, unless you add --json.
+    Needs no index. --png, --html and --csv write the matrix to files; nothing is printed then, unless you add --json.
+    Files that exist are replaced.
     """
     rows = lines_of("-") if texts == ["-"] else list(texts or [])
     columns = lines_of(against) if against else None
     if not all(text.strip() for text in rows):
         raise InputError("one of the sentences is empty. Remove it.")
-    if tokens or view.words or view.layer or view.layers:
+    if view.by_unit or view.layer or view.layers:
         _show_pair([*rows, *(columns or [])], encoder, view, output)
     elif not rows or (columns is None and len(rows) < 2):
         raise InputError("give at least two sentences, or - to read them from standard input.")
+    elif view.no_special:
+        raise typer.BadParameter(
+            "--no-special is about tokens: add --tokens or --words, and give two texts"
+        )
     else:
-        _show_sentences(rows, columns, encoder.load(), output)
+        _show_sentences(rows, columns, encoder.load(), view, output)
 
 
 def _show_sentences(
-    rows: list[str], columns: list[str] | None, encoder: Encoder, output: DrawnOutput
+    rows: list[str],
+    columns: list[str] | None,
+    encoder: Encoder,
+    view: MatrixView,
+    output: DrawnOutput,
 ) -> None:
-    from search.render import heatmap, page, picture
+    from search.render import csv, heatmap, page, picture
     from search.texts import compare
 
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
         raise InputError(f"{size:,} cosines are too many for an HTML page. Use --png or --json.")
     compared = compare(rows, columns, model=encoder)
-    output.result(
-        compared,
-        heatmap.sentences,
-        png=lambda: picture.sentences(compared),
-        html=lambda: page.document(page.sentences(compared)),
-    )
+    if view.csv:
+        view.write_tables(csv.sentences(compared))
+        output.note(f"wrote {view.csv}")
+    if not view.csv or output.files or output.as_json:
+        output.result(
+            compared,
+            partial(heatmap.sentences, colours=view.scale),
+            png=lambda: picture.sentences(compared, view.scale),
+            html=lambda: page.document(page.sentences(compared)),
+        )
     output.remarks(encoder.notes)
 
 
@@ -252,12 +207,11 @@ def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, outpu
     from search.render import json
     from search.texts import explain
 
-    by: By = "word" if view.words else "token"
     if len(texts) != 2:
         raise InputError(
             f"--tokens, --words, --layer and --layers compare two texts, not {len(texts)}. Give two."
         )
     loaded = encoder.load()
     why = explain(*texts, model=loaded, layer=layer_of(view.layer))
-    view.show(why, by, output, lambda: json.explanation(why))
+    view.show(why, view.by_unit or "token", output, lambda: json.explanation(why))
     output.remarks(loaded.notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from search.cli.options import Searchable
     from search.index import Index
     from search.ranking.question import Query
-    from search.records.explanations import Highlight
+    from search.records.explanations import Explanation, Highlight
     from search.records.hits import Hit, Surroundings
+    from search.render.terminal import Canvas
 
 Format = Literal["paths", "line"]
 
@@ -72,6 +73,8 @@ class HitsOutput(Output):
         *,
         no_hits: str,
         grouped: bool,
+        below: Callable[[Canvas, Hit], None] | None = None,
+        explained: Callable[[Explanation], Any] | None = None,
     ) -> None:
         """Print hits in the requested format.
 
@@ -80,11 +83,14 @@ class HitsOutput(Output):
             marks: highlights of each hit, or None.
             no_hits: sentence to print as text if there are no hits.
             grouped: group the hits by document.
+            below: draws something below each hit.
+            explained: returns the JSON of a hit's explanation.
         """
         marks = marks or [()] * len(hits)
         from search.render import hits as draw
         from search.render import json
 
+        write_json = json.document_of_hits if explained else json.document
         write: dict[str, Callable[[], str]] = {
             "text": lambda: draw.hits(
                 hits,
@@ -94,9 +100,10 @@ class HitsOutput(Output):
                 grouped=grouped,
                 around=around,
                 marks=marks,
+                below=below,
             ),
-            "json": lambda: json.document(json.hits(hits, around, marks)),
-            "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
+            "json": lambda: write_json(json.hits(hits, around, marks, explained)),
+            "jsonl": lambda: json.lines(json.hits(hits, around, marks, explained)),
             "paths": lambda: draw.paths(hits),
             "line": lambda: draw.sentence_lines(hits, marks),
         }

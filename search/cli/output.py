@@ -129,12 +129,18 @@ class DrawnOutput(PageOutput):
     png: PngOption = None
 
     def __post_init__(self) -> None:
-        if self.png and not find_spec("matplotlib"):
-            raise OptionalDependency("matplotlib", "pictures", "drawing a PNG")
+        if self.png:
+            require_pictures()
 
     @property
     def files(self) -> bool:
         return bool(self.png or self.html)
+
+
+def require_pictures() -> None:
+    """Raise OptionalDependency if matplotlib is not installed."""
+    if not find_spec("matplotlib"):
+        raise OptionalDependency("matplotlib", "pictures", "drawing a PNG")
 
 
 def echo(text: str) -> None:

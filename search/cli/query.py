@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.hits_output import HitsOutput, about_age
+from search.cli.matrices import HitMatrices
 from search.cli.options import (
     AnyIndexOptions,
     IndexOption,
@@ -34,16 +35,30 @@ def query(
     ranking: options.RerankOptions,
     filters: options.FilterOptions,
     index: AnyIndexOptions,
+    matrices: HitMatrices,
     output: HitsOutput,
 ) -> None:
-    """Find the passages that best answer TEXT."""
+    """Find the passages that best answer TEXT.
+
+    With --matrices, --csv and --png write files instead of printing matrices; files that exist are replaced.
+    """
     text = " ".join(words)
     keywords: dict[str, Any] = {**selection, **ranking, **filters}
+    explained = matrices.keywords(output)
     opened = index.open(output.quiet)
-    hits = opened.query(text, **keywords)
+    hits = opened.query(text, **keywords, **explained)
+    matrices.write(hits, output)
     around, marks = output.around(hits), output.marks(opened, text, hits)
     none = "" if hits else _why_none(opened, text, keywords)
-    output.print(hits, around, marks, no_hits=none, grouped=selection["group"])
+    output.print(
+        hits,
+        around,
+        marks,
+        no_hits=none,
+        grouped=selection["group"],
+        below=matrices.below,
+        explained=matrices.explained,
+    )
     if output.format == "text" and hits:
         named = [hits[0].index] if hits[0].index else index.index or ()
         of_index = "".join(f" --index {quoted(name)}" for name in named)

@@ -196,17 +196,24 @@ class TracedHits:
         offset = np.sum([of_part[-1:] for of_part in cells], axis=0)
         return np.concatenate([*(of_part[:-1] for of_part in cells), offset])
 
-    def similarity(self, hit: int) -> Matrix:
-        """Return the (q, p) cosines of token vectors."""
-        vectors = self._vectors(self._traced_passages, hit)
+    def similarity(self, hit: int, layer: Layer | None = None) -> Matrix:
+        """Return the (q, p) cosines of token vectors at a layer; None is that of the explanation."""
+        layer = self._layers.similarity if layer is None else layer
+        vectors = self._vectors(self._traced_passages, hit, layer)
         rows = [
-            similarity_matrix(self._vectors(self._query, i), vectors) for i in range(len(self._parts))
+            similarity_matrix(self._vectors(self._query, i, layer), vectors)
+            for i in range(len(self._parts))
         ]
         return np.concatenate(rows)
 
-    def _vectors(self, traces: Traces, text: int) -> NDArray[np.float32]:
+    def _vectors(self, traces: Traces, text: int, layer: Layer) -> NDArray[np.float32]:
         states, n_layers = dict(enumerate(traces.states(text))), self._encoder.n_layers
-        return combined(states, check_layer(self._layers.similarity, n_layers), n_layers)
+        return combined(states, check_layer(layer, n_layers), n_layers)
+
+    @property
+    def layers(self) -> range:
+        """Numbers of all layers."""
+        return range(self._encoder.n_layers + 1)
 
     def explanation(self, hit: int, **fields: Any) -> Explanation:
         """Return the explanation of a hit's cosine, or with other `fields` of its score."""
@@ -248,8 +255,12 @@ class HitNumbers:
     def pairs(self, layer: int) -> Table:
         return self.hits.pairs(self.number, layer)
 
-    def similarity(self) -> Matrix:
-        return self.hits.similarity(self.number)
+    def similarity(self, layer: Layer | None = None) -> Matrix:
+        return self.hits.similarity(self.number, layer)
+
+    @property
+    def layers(self) -> range:
+        return self.hits.layers
 
 
 def explain_pair(query: ModelInput, passage: ModelInput, encoder: Encoder, layers: Layers) -> Explanation:

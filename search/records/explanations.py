@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from search.errors import InputError
@@ -67,8 +68,12 @@ class Numbers(Protocol):
     def pairs(self, layer: int) -> Table:
         """Return the (q + 1, p + 1) contributions of pairs of tokens; the last row and column are the offsets'."""
 
-    def similarity(self) -> Matrix:
-        """Return the (q, p) cosines of token vectors."""
+    def similarity(self, layer: Layer | None = None) -> Matrix:
+        """Return the (q, p) cosines of token vectors at a layer; None is that of the explanation."""
+
+    @property
+    def layers(self) -> Sequence[int]:
+        """Layers that have these numbers in addition to that of the explanation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +83,7 @@ class ComputedNumbers:
     tables: Mapping[Side, Table]
     cells: Table
     cosines: Matrix
+    layers: Sequence[int] = ()
 
     def table(self, side: Side) -> Table:
         return self.tables[side]
@@ -85,7 +91,7 @@ class ComputedNumbers:
     def pairs(self, layer: int) -> Table:
         return self.cells
 
-    def similarity(self) -> Matrix:
+    def similarity(self, layer: Layer | None = None) -> Matrix:
         return self.cosines
 
 
@@ -167,36 +173,45 @@ class Explanation(NotebookMixin):
         *,
         matrix: MatrixName = "similarity",
         by: Literal["token", "word"] = "token",
+        special: bool = True,
+        scale: tuple[float, float] | None = None,
     ) -> Axes:
-        """Plot a matrix as a heat map.
+        """Plot a matrix as a heat map, as the command's pictures show it: 24 rows and columns, without punctuation.
 
         Args:
             ax: matplotlib axes to draw into; None creates a new pyplot figure.
             matrix: "similarity", "contributions" with their weight in the score applied, or "query" or "passage" for
                 the contributions of a text's tokens, traced to each layer.
             by: "token", or "word" to merge tokens to words.
+            special: draw special tokens.
+            scale: range of the colours, for contributions in thousandths. Default: -1 to 1 for cosines, for
+                contributions up to the largest of a word.
 
         Raises:
-            InputError: unknown `matrix` or `by`.
+            InputError: unknown `matrix` or `by`, or `scale` is no range.
             OptionalDependency: matplotlib is not installed.
         """
         _require_choices(matrix, by)
-        return self._plotted(ax, matrix=matrix, by=by)
+        return self._plotted(ax, matrix=matrix, by=by, special=special, scale=require_range(scale))
 
     def to_pandas(
-        self, matrix: MatrixName = "similarity", *, by: Literal["token", "word"] = "token"
+        self,
+        matrix: MatrixName = "similarity",
+        *,
+        by: Literal["token", "word"] = "token",
+        special: bool = True,
     ) -> DataFrame:
         """Return a matrix as a table; rows and columns are labelled by position and token, "13:##ot".
 
         Args:
-            matrix, by: as for `plot`.
+            matrix, by, special: as for `plot`.
 
         Raises:
             InputError: unknown `matrix` or `by`.
             OptionalDependency: pandas is not installed.
         """
         _require_choices(matrix, by)
-        return self._tabulated(matrix=matrix, by=by)
+        return self._tabulated(matrix=matrix, by=by, special=special)
 
     @cached_property
     def similarity(self) -> Matrix:
@@ -396,6 +411,16 @@ class Explanation(NotebookMixin):
         words = self.content_highlights()
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
+
+
+def require_range(scale: tuple[float, float] | None, name: str = "scale") -> tuple[float, float] | None:
+    """Return a range of colours; raise InputError if its first number is not below its second."""
+    if scale is not None and not -inf < scale[0] < scale[1] < inf:
+        low, high = scale
+        raise InputError(
+            f"{name} {low:g} {high:g} is no range: the first number must be below the second. Example: 0.2 0.8"
+        )
+    return scale
 
 
 def _require_choices(matrix: str, by: str) -> None:

@@ -9,7 +9,7 @@ score_parts.py  the parts of a score, for bars, and the words to highlight
 grid.py         a matrix with its labels, as terminal, notebook and pictures draw it
 heatmap.py      matrices of sentences and of two texts: their units, as grids and for a terminal
 evaluation.py   evaluations
-json.py         any record as JSON
+json.py         any record as JSON; csv.py: matrices as CSV
 notebook.py     records in a notebook: HTML, matplotlib plots, pandas tables
 picture.py      matrices and maps as PNG
 page/           HTML pages

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
 
 Scale = Literal["contribution", "cosine", "attention"]
+Range: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,9 @@ class Grid:
         cells: (rows, columns) numbers.
         scale: kind of the numbers. Contributions and cosines have a colour for each sign; attention is never negative.
         limit: the number with the darkest colour.
+        colours: range of the colours, if it is not that of `limit`; numbers beyond it have the colour of its end.
+        gaps: positions of rows and of columns before which others are left out; the number of rows or columns is the
+            position after the last.
     """
 
     title: str
@@ -34,6 +38,28 @@ class Grid:
     cells: Matrix
     scale: Scale = "cosine"
     limit: float = 1.0
+    colours: Range | None = None
+    gaps: tuple[Sequence[int], Sequence[int]] = ((), ())
+
+    @property
+    def range(self) -> Range:
+        """Lowest and highest number of the colour scale."""
+        return self.colours or (0.0 if self.scale == "attention" else -self.limit, self.limit)
+
+    def depth(self, numbers: Any) -> Any:
+        """Return how dark the colour of numbers is: from 0 to 1, or to -1 in the colour of negative numbers.
+
+        Without colour is 0, or the end of the range that is nearer to 0.
+
+        Example:
+            >>> Grid("", "a", "a", np.ones((1, 1)), colours=(0.2, 0.6)).depth(0.5)
+            0.75
+        """
+        low, high = self.range
+        clipped = numbers.clip(low, high) if hasattr(numbers, "clip") else min(max(numbers, low), high)
+        if low >= 0:
+            return (clipped - low) / (high - low)
+        return (clipped - high) / (high - low) if high <= 0 else clipped / max(-low, high)
 
     @property
     def places(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, starmap
 from typing import TYPE_CHECKING
@@ -54,6 +54,7 @@ def hits(
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
+    below: Callable[[Canvas, Hit], None] | None = None,
 ) -> None:
     """Draw ranked hits: score, place, headings, and the lines of the passage that match best.
 
@@ -63,6 +64,7 @@ def hits(
         grouped: hits of one document are consecutive, and its name is drawn above them.
         around: lines of the file around each hit.
         marks: highlights of each hit.
+        below: draws something below each hit.
     """
     if not ranked:
         canvas.line(no_hits, whole=True)
@@ -75,6 +77,8 @@ def hits(
             canvas.gap()
         before = hit.document
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
+        if below:
+            below(canvas, hit)
     if not quiet and (line := verdict_line(ranked[0])):
         verdict = ranked[0].verdict
         canvas.line(line, style=VERDICT_STYLES[verdict.says] if verdict else "dim")

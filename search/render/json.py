@@ -6,14 +6,16 @@ The keys are the names of a record's fields, then those of its derived values. M
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from search.plugins import plugins
 from search.records.explanations import Explanation, Highlight
 from search.records.hits import Hit, Surroundings
+from search.records.tokens import TokenNumbers
 from search.render.format import CONTROL
 
 # Keys after the fields of a record: properties, methods, and fields moved to the end.
@@ -39,12 +41,28 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
 }
 
 
+# A list of numbers in a JSON document; texts cannot be mistaken for one, as their line breaks are escaped.
+_NUMBERS = re.compile(r"\[\n\s*(-?\d[^\[\]{}\"]*)\]")
+
 _JSON_TYPES = {str, int, float, bool, type(None)}
 
 
 def document(value: Any, **more: Any) -> str:
     """Return a record as a JSON document; `more` has keys to add after the record's own."""
     return _dump({**_shallow(value), **more} if more else value, indent=2)
+
+
+def _rounded(numbers: TokenNumbers) -> dict[str, Any]:
+    """Return the cosines and contributions of pairs with as many digits as they are exact to."""
+    return {
+        "similarity": numbers.similarity.astype(float).round(6),
+        "contributions": numbers.contributions.round(9),
+    }
+
+
+def document_of_hits(records: Sequence[dict[str, Any]]) -> str:
+    """Return hits as a JSON document, with each row of a matrix on one line."""
+    return _NUMBERS.sub(lambda row: f"[{' '.join(row[1].split())}]", document(records))
 
 
 def compact(value: Any) -> str:
@@ -61,8 +79,13 @@ def hits(
     ranked: Sequence[Hit],
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
+    explained: Callable[[Explanation], Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return hits as JSON objects, with the lines around them, highlights and explanations if there are any."""
+    """Return hits as JSON objects, with the lines around them, highlights and explanations if there are any.
+
+    Args:
+        explained: returns the JSON of an explanation; None is the whole record.
+    """
     records: list[dict[str, Any]] = [_shallow(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = beside
@@ -70,8 +93,22 @@ def hits(
         record["highlights"] = [[mark.start, mark.end] for mark in marked]
     for record, hit in zip(records, ranked, strict=True):
         if hit.explanation:
-            record["explanation"] = hit.explanation
+            record["explanation"] = explained(hit.explanation) if explained else hit.explanation
     return records
+
+
+def matrices(why: Explanation, by: Literal["token", "word"] = "token") -> dict[str, Any]:
+    """Return both matrices of an explanation with its tokens or words, its layers and its shares."""
+    record: dict[str, Any] = {
+        name: getattr(why, name) for name in ("layer", "similarity_layer", "n_layers")
+    }
+    if by == "token":
+        record |= {"query_tokens": why.query_tokens, "passage_tokens": why.passage_tokens}
+        record |= _rounded(why) | {"offsets": why.offsets}
+    else:
+        words = why.words()
+        record["words"] = {"query": words.query, "passage": words.passage, **_rounded(words)}
+    return plain(record) | {"shares": why.shares()}
 
 
 def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:

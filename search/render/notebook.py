@@ -5,7 +5,8 @@ Cells have translucent colours, so they are readable on light and dark pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,19 @@ from search.records.explanations import Explanation, MatrixName
 from search.records.hits import Hit, Hits
 from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
-from search.render.grid import Grid, Scale
+from search.render.grid import Grid, Range, Scale
 from search.render.heatmap import (
+    MOST_COLUMNS,
+    MOST_ROWS,
     By,
     contribution_grid,
     cosine_grid,
+    for_picture,
     layer_grid,
     left_out,
     part,
     units,
+    without,
 )
 from search.render.page.document import isolated, text
 from search.render.why import addend_count_text, how_made, sentence, signed
@@ -32,7 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
+MOST_SENTENCES = 40
+_MOST_IN_TABLE = 60  # columns, as a table scrolls
 # Colours of positive and negative cells.
 _COLOURS: dict[Scale, tuple[str, str]] = {
     "cosine": ("138,95,191", "125,133,142"),
@@ -57,7 +63,7 @@ def html(record: Any) -> str:
 @html.register
 def _(why: Explanation) -> str:
     drawn = units(why, "token")
-    visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    visible = part(drawn, MOST_ROWS, _MOST_IN_TABLE)
     cosines, added = matrix(cosine_grid(why, visible)), matrix(contribution_grid(visible))
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
@@ -133,10 +139,22 @@ def _(similarities: Similarities, ax: Axes | None) -> Axes:
 
 
 @plot.register(Explanation)
-def _(why: Explanation, ax: Axes | None, *, matrix: MatrixName, by: By) -> Axes:
+def _(
+    why: Explanation,
+    ax: Axes | None,
+    *,
+    matrix: MatrixName,
+    by: By,
+    special: bool,
+    scale: Range | None,
+) -> Axes:
     from search.render.picture import heat_map
 
-    return heat_map(ax, _grid(why, matrix, by))
+    if matrix == "query" or matrix == "passage":
+        return heat_map(ax, replace(layer_grid(why, matrix, by, special), colours=scale))
+    drawn, _ = for_picture(units(why, by), MOST_ROWS, MOST_COLUMNS, special)
+    is_cosine = matrix == "similarity"
+    return heat_map(ax, cosine_grid(why, drawn, scale) if is_cosine else contribution_grid(drawn, scale))
 
 
 @singledispatch
@@ -146,13 +164,13 @@ def frame(record: Any, **how: Any) -> DataFrame:
 
 
 @frame.register(Explanation)
-def _(why: Explanation, *, matrix: MatrixName, by: By) -> DataFrame:
+def _(why: Explanation, *, matrix: MatrixName, by: By, special: bool) -> DataFrame:
     import pandas
 
     if matrix == "query" or matrix == "passage":
-        grid = layer_grid(why, matrix, by)
+        grid = layer_grid(why, matrix, by, special)
         return pandas.DataFrame(grid.cells[::-1] / 1000, columns=grid.columns)
-    drawn = units(why, by)
+    drawn = units(why, by) if special else without(units(why, by), "special")
     is_cosine = matrix == "similarity"
     rows, columns = (
         [unit.numbered for unit in side if unit.words or not is_cosine]
@@ -177,31 +195,33 @@ def _(hits: Hits) -> DataFrame:
     )
 
 
-def _grid(why: Explanation, name: MatrixName, by: By) -> Grid:
-    if name == "query" or name == "passage":
-        return layer_grid(why, name, by)
-    drawn = units(why, by)
-    return cosine_grid(why, drawn) if name == "similarity" else contribution_grid(drawn)
-
-
 def matrix(grid: Grid) -> str:
-    """Return a matrix as an HTML table; cells of the value `limit` are darkest, long column names are vertical."""
+    """Return a matrix as an HTML table; long column names are vertical, a column "…" stands for a gap."""
     upright = ' style="writing-mode:vertical-rl"' if max(map(len, grid.columns), default=0) > 5 else ""
-    head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in grid.columns))
+    head = ("", *_with_gaps([f"<span{upright}>{isolated(name)}</span>" for name in grid.columns], grid))
     body = (
-        (isolated(name), *(_number(value, grid) for value in values))
+        (isolated(name), *_with_gaps([_number(value, grid) for value in values], grid, ""))
         for name, values in zip(grid.rows, grid.cells.tolist(), strict=True)
     )
     return table(head, body)
 
 
+def _with_gaps(cells: Sequence[str], grid: Grid, mark: str = "…") -> Iterable[str]:
+    """Yield the cells of a row, and a cell for each gap between them."""
+    for j, cell in enumerate([*cells, None]):
+        if j in grid.gaps[1]:
+            yield mark
+        if cell is not None:
+            yield cell
+
+
 def _number(value: float, grid: Grid) -> str:
-    shade = _shade(value / grid.limit, _COLOURS[grid.scale])
+    shade = _shade(grid.depth(value), _COLOURS[grid.scale])
     return f'<span style="display:block;{shade}">{fixed(value, grid.places)}</span>'
 
 
 def _shade(share: float, colours: tuple[str, str]) -> str:
-    return f"background:rgba({colours[share < 0]},{_DEEPEST * min(abs(share), 1):.2f})"
+    return f"background:rgba({colours[share < 0]},{_DEEPEST * abs(share):.2f})"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -12,9 +12,10 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -23,22 +24,39 @@ from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.render.format import headings, letters, named, one_line, where
-from search.render.grid import Grid, Scale
-from search.render.heatmap import By, Units, contribution_grid, cosine_grid, layer_grid, left_out, part
+from search.render.grid import Grid, Range, Scale
+from search.render.heatmap import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    By,
+    Units,
+    contribution_grid,
+    cosine_grid,
+    for_picture,
+    layer_grid,
+)
 from search.render.why import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
 
-MOST_ROWS, MOST_COLUMNS = 24, 40
 _MAP_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
 _MAP_MARKERS = ("o", "s", "^", "D", ".")
 
 _COLOURS: dict[Scale, str] = {"contribution": "RdBu", "cosine": "PRGn_r", "attention": "Greens"}
 _MOST_INCHES = 40.0
+_DPI, _MARGIN = 160, 0.3
+# Width of a picture for a slide, in pixels, and of its panels, in inches.
+WIDEST = 1600
+_SLIDE = WIDEST / _DPI - 2 * _MARGIN
+_TICKS = 6  # of a colour bar
+_BETWEEN = 0.4  # two panels
+_GAP, _GAP_COLOUR = 0.4, "#e9ecef"  # its width in columns
 _LETTER = 0.08  # inches
+_BOLD = 1.25  # width of a letter of a title, compared with _LETTER
 _NUMBERS_UP_TO = 15  # rows or columns
 _LABELS_UP_TO = 150
 _LONGEST_LABEL, _LONGEST_LINE = 40, 300
@@ -76,35 +94,113 @@ def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
     Args:
         ax: axes to draw into; None creates a new pyplot figure, which a notebook displays.
     """
-    cells, scale, limit = drawn.cells, drawn.scale, drawn.limit
+    from matplotlib.ticker import MaxNLocator
+
     if ax is None:  # not in the style, with which the settings of pyplot's first figure would be undone
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=figure_size(drawn.rows, drawn.columns), layout="constrained")
+        _, ax = pyplot.subplots(figsize=figure_size(drawn), layout="constrained")
     with style():
-        lowest = 0.0 if scale == "attention" else -limit
-        image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
+        down, across = _Edges.of(drawn.rows, drawn.gaps[0]), _Edges.of(drawn.columns, drawn.gaps[1])
+        low, high = drawn.range
+        cells = np.full((len(down.sizes), len(across.sizes)), np.nan)
+        cells[np.ix_(down.places, across.places)] = drawn.cells
+        image = ax.pcolormesh(across.edges, down.edges, cells, cmap=_colours(drawn), vmin=low, vmax=high)
+        ax.set_facecolor(_GAP_COLOUR)
+        ax.invert_yaxis()
         ax.set_title(drawn.title, loc="left", weight="bold")
-        for axis, names, angle in ((ax.xaxis, drawn.columns, 90), (ax.yaxis, drawn.rows, 0)):
-            ticks = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
-            axis.set_ticks(range(len(ticks)), ticks, rotation=angle, fontsize=8)
-        if max(cells.shape) <= _NUMBERS_UP_TO:
-            for (i, j), value in np.ndenumerate(cells):
-                colour = "white" if abs(value) > 0.6 * limit else "black"
-                ax.text(
-                    j, i, f"{value:.{drawn.places}f}", ha="center", va="center", fontsize=7, color=colour
-                )
-        ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
+        for axis, edges, names, angle in (
+            (ax.xaxis, across, drawn.columns, 90),
+            (ax.yaxis, down, drawn.rows, 0),
+        ):
+            ticks = edges.labels(names) if len(names) <= _LABELS_UP_TO else []
+            axis.set_ticks(edges.centres[: len(ticks)], ticks, rotation=angle, fontsize=8)
+        if max(drawn.cells.shape) <= _NUMBERS_UP_TO:
+            for (i, j), value in np.ndenumerate(drawn.cells):
+                x, y = across.centres[across.places[j]], down.centres[down.places[i]]
+                colour = "white" if abs(drawn.depth(value)) > 0.6 else "black"
+                number = f"{value:.{drawn.places}f}"
+                ax.text(x, y, number, ha="center", va="center", fontsize=7, color=colour)
+        ax.figure.colorbar(
+            image,
+            ax=ax,
+            extend=beyond(drawn.cells, low, high),
+            ticks=MaxNLocator(_TICKS),
+            location="bottom",
+            aspect=40,
+            fraction=0.05,
+        )
     return ax
 
 
+def beyond(cells: Any, low: float, high: float) -> Literal["neither", "min", "max", "both"]:
+    """Return the ends of a colour bar that get an arrow, because there are numbers beyond them."""
+    tolerance = 1e-6 * (high - low)
+    below, above = bool(cells.min() < low - tolerance), bool(cells.max() > high + tolerance)
+    return "both" if below and above else "min" if below else "max" if above else "neither"
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """Sizes and places of rows or columns, with narrow ones for gaps.
+
+    Attributes:
+        sizes: size of each row or column, and of each gap.
+        places: position of each row or column among the sizes.
+    """
+
+    sizes: list[float]
+    places: list[int]
+
+    @classmethod
+    def of(cls, names: Sequence[str], gaps: Sequence[int]) -> _Edges:
+        sizes: list[float] = []
+        places: list[int] = []
+        for i in range(len(names) + 1):
+            if i in gaps:
+                sizes.append(_GAP)
+            if i < len(names):
+                places.append(len(sizes))
+                sizes.append(1.0)
+        return cls(sizes, places)
+
+    @property
+    def edges(self) -> list[float]:
+        return [0.0, *accumulate(self.sizes)]
+
+    @property
+    def centres(self) -> list[float]:
+        return [(start + end) / 2 for start, end in pairwise(self.edges)]
+
+    def labels(self, names: Sequence[str]) -> list[str]:
+        labels = ["…"] * len(self.sizes)
+        for place, name in zip(self.places, names, strict=True):
+            labels[place] = _shortened(name)
+        return labels
+
+
+def _colours(drawn: Grid) -> ListedColormap:
+    """Return the colours of a grid's range, from its lowest to its highest number."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    depths = drawn.depth(np.linspace(*drawn.range, 256))
+    whole = colormaps[_COLOURS[drawn.scale]]
+    return ListedColormap(whole(depths if drawn.scale == "attention" else (depths + 1) / 2))
+
+
 @style()
-def sentences(similarities: Similarities) -> bytes:
-    """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters."""
+def sentences(similarities: Similarities, colours: Range | None = None) -> bytes:
+    """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters.
+
+    Args:
+        colours: range of the colours; None is -1 to 1.
+    """
     rows, columns, legend = names_of(similarities)
-    figure = new_figure(figure_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
-    heat_map(figure.subplots(), Grid(title, rows, columns, similarities.cosines))
+    drawn = Grid(title, rows, columns, similarities.cosines, colours=colours)
+    figure = new_figure(figure_size(drawn))
+    heat_map(figure.subplots(), drawn)
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
     return png(figure, title, [], [*legend, note])
 
@@ -148,30 +244,46 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
 
 
 @style()
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
-    """Return both matrices of an explanation as a PNG.
+def explanation(
+    why: Explanation,
+    drawn: Units,
+    hit: Hit | None = None,
+    *,
+    special: bool = True,
+    colours: Range | None = None,
+) -> bytes:
+    """Return both matrices of an explanation as a PNG, at most `WIDEST` pixels wide.
 
-    If there are too many units, only the ones with the largest contributions are drawn, and a note counts the others.
+    If there are too many units, only the strongest are drawn, with gaps between them, and a note counts the others.
 
     Args:
         drawn: the units of `why`.
+        special: draw special tokens.
+        colours: range of the colours of cosines; None is -1 to 1.
     """
-    visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = visible.labels
-    width, height = figure_size(rows, columns)
-    figure = new_figure((2 * width + 1, height))
-    left, right = figure.subplots(1, 2)
-    added = contribution_grid(visible)
-    heat_map(left, replace(added, title="Contributions to the score, in thousandths"))
-    heat_map(right, cosine_grid(why, visible))
-    return png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
+    visible, notes = for_picture(drawn, MOST_ROWS, MOST_COLUMNS, special)
+    added = replace(contribution_grid(visible), title="Contributions to the score, in thousandths")
+    grids = [added, cosine_grid(why, visible, colours)]
+    width, height = figure_size(added)
+    if 2 * width + _BETWEEN <= _SLIDE:
+        figure = new_figure((2 * width + _BETWEEN, height))
+        panels = figure.subplots(1, 2)
+    else:
+        figure = new_figure((min(width, _SLIDE), 2 * height))
+        panels = figure.subplots(2, 1)
+    letters_of_title = int(width / _LETTER / _BOLD)
+    for axes, grid in zip(panels, grids, strict=True):
+        heat_map(axes, replace(grid, title=fill(grid.title, letters_of_title)))
+    return png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), *notes], WIDEST)
 
 
 @style()
-def layers(why: Explanation, by: By, hit: Hit | None = None) -> bytes:
+def layers(why: Explanation, by: By, hit: Hit | None = None, *, special: bool = True) -> bytes:
     """Return the contributions of both texts, traced to each layer, as a PNG."""
-    grids = [layer_grid(why, side, by) for side in get_args(Side)]
-    sizes = [figure_size(grid.rows, grid.columns) for grid in grids]
+    grids = [layer_grid(why, side, by, special) for side in get_args(Side)]
+    limit = max(grid.limit for grid in grids)
+    grids = [replace(grid, limit=limit) for grid in grids]
+    sizes = [figure_size(grid) for grid in grids]
     width = max(width for width, _ in sizes)
     figure = new_figure((width, sum(height for _, height in sizes)))
     heights = [height for _, height in sizes]
@@ -201,13 +313,18 @@ def _sum(why: Explanation) -> str:
     return f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} (residual)."
 
 
-def figure_size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+def figure_size(drawn: Grid) -> tuple[float, float]:
     """Return width and height of a matrix with its labels, in inches."""
+    rows, columns = drawn.rows, drawn.columns
     cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
+    down, across = (
+        cell * (len(names) + _GAP * len(gaps))
+        for names, gaps in zip((rows, columns), drawn.gaps, strict=True)
+    )
     beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
     return (
-        min(max(len(columns) * cell + beside, 4.0), _MOST_INCHES),
-        min(max(len(rows) * cell, 1.5) + below + 1.0, _MOST_INCHES),
+        min(max(across + beside, 4.0), _MOST_INCHES),
+        min(max(down, 1.5) + below + 1.0, _MOST_INCHES),
     )
 
 
@@ -217,8 +334,14 @@ def new_figure(size: tuple[float, float]) -> Figure:
     return Figure(figsize=(max(size[0], 6.5), size[1]), layout="constrained", facecolor="white")
 
 
-def png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
-    """Return a figure as a PNG with lines of text above and below it; the picture is enlarged for long lines."""
+def png(
+    figure: Figure, title: str, head: Sequence[str], notes: Sequence[str], widest: int | None = None
+) -> bytes:
+    """Return a figure as a PNG with lines of text above and below it; the picture is enlarged for long lines.
+
+    Args:
+        widest: maximum width in pixels, for which a picture that is wider is made smaller.
+    """
     room = int(figure.get_figwidth() / _LETTER)
     above = [fill(shorten(one_line(line), _LONGEST_LINE), room) for line in head if line]
     below = [fill(one_line(note), room) for note in notes if note]
@@ -226,7 +349,13 @@ def png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -
     figure.supxlabel("\n".join(below), x=0, ha="left", fontsize=8)
     file = io.BytesIO()
     named = {"Title": one_line(title)}
-    figure.savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.3, metadata=named)
+    dpi = float(_DPI)
+    if widest:
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()  # lays it out
+        width = figure.get_tightbbox().width + 2 * _MARGIN
+        dpi = min(dpi, (widest - 1) / width)
+    figure.savefig(file, format="png", dpi=dpi, bbox_inches="tight", pad_inches=_MARGIN, metadata=named)
     return file.getvalue()
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -27,6 +28,7 @@ from search.render.heatmap import units
 from search.render.page import comparison, reading, search, why
 from search.render.page.document import Page, assets, document
 from search.render.page.hit_list import viewed
+from search.render.page.token_grid import layer_matrices
 from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.fields import LayerName
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, SearchRequest
@@ -54,6 +56,12 @@ class PageParams(SearchRequest):
     document: Annotated[Id | None, Field(description="Document that is missing.")] = None
     name: Annotated[str, Field(max_length=200, description="Part of its name.")] = ""
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
+
+
+class GridParams(PageParams):
+    """Parameters of the matrices of one layer, of a passage or of two texts."""
+
+    layer: LayerName = None
 
 
 class ExplainParams(PageParams):
@@ -253,7 +261,42 @@ def explain(index: Index, params: ExplainParams, request: Request) -> Page:
         return why.panel(explained, hit, params.named())
     state = None if params.file else params.named()
     tested = deletion_test(index.encoder, explained) if params.test else None
-    return why.explanation(explained, units(explained, params.by or "word"), hit, state, tested)
+    by, source = params.by or "word", _grid_source(params, request)
+    return why.explanation(
+        explained, units(explained, by), hit, state, tested, "" if params.file else source
+    )
+
+
+def _grid_source(params: PageParams, request: Request) -> str:
+    """Return the address of the matrices of the page that a request is for, without the layer."""
+    query = [
+        (name, value)
+        for name, value in request.query_params.multi_items()
+        if name in GridParams.model_fields
+    ]
+    kept = [(name, value) for name, value in query if name not in ("layer", "index")]
+    return f"/token-grid?{urlencode([*kept, ('index', params.index or '')], errors='replace')}"
+
+
+@router.get("/token-grid", include_in_schema=False)
+async def grid_of_layer(request: Request, params: Annotated[GridParams, Query()]) -> Response:
+    """Return the matrices of a hit, or of two texts, at one layer."""
+    state = request.app.state
+
+    def answer() -> str:
+        index = state.served.index(params.index)
+        if params.passage is None:
+            lines = _lines(params)
+            if len(lines) != 2:
+                raise InputError(f"give two texts; there are {len(lines)}.")
+            explained = explain_two(*lines, model=index.encoder, layer=params.layer)
+        else:
+            options = params.of(declared.RerankOptions)
+            hit = searcher_of(index).hit(params.question, params.passage, **options)
+            explained = index.explain(params.question, hit, layer=params.layer)
+        return json.compact(layer_matrices(explained))
+
+    return Response(await state.limiter.run(answer), media_type="application/json")
 
 
 @view("/contrast", ContrastPageParams)
@@ -292,7 +335,7 @@ def form_view(
 
 def _compared(index: Index, params: PageParams, request: Request) -> Page:
     """Return the comparison of the sentences in a form; raise InputError if there are too few or too many."""
-    lines = [line for text in params.text for line in text.splitlines() if line.strip()]
+    lines = _lines(params)
     if not 2 <= len(lines) <= MOST_TEXTS:
         raise InputError(
             f"give 2 to {MOST_TEXTS} sentences, each on its own line; there are {len(lines)}."
@@ -300,7 +343,11 @@ def _compared(index: Index, params: PageParams, request: Request) -> Page:
     if len(lines) > 2:
         return page.sentences(compare(lines, model=index.encoder))
     explained = explain_two(*lines, model=index.encoder)
-    return page.explanation(explained, units(explained, "token"))
+    return page.explanation(explained, units(explained, "token"), source=_grid_source(params, request))
+
+
+def _lines(params: PageParams) -> list[str]:
+    return [line for text in params.text for line in text.splitlines() if line.strip()]
 
 
 form_view(comparison.COMPARE, PageParams, _compared)

@@ -217,7 +217,7 @@ def test_whatever_page_is_lost_every_document_is_exported_or_named(index: Index,
         unknown = [item for item in damaged if item.id.startswith("row")]
         assert not missing or unknown, f"page {page} loses {missing} without a word"
         damages += bool(damaged)
-    assert (damages > 3, refused <= 1) == (True, True)
+    assert (damages > 3, refused <= 2) == (True, True)  # two pages of the schema
 
 
 def test_a_database_that_cannot_be_read_is_kept_beside_the_new_one(

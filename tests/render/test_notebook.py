@@ -10,7 +10,7 @@ import pytest
 
 from search.errors import InputError, OptionalDependency
 from search.records.hits import Hits
-from search.render.heatmap import largest_addend, units
+from search.render.heatmap import largest_addend, units, without
 from tests.explaining.test_explanation import by_hand, with_offsets
 from tests.render.test_render import HIT, sentences
 
@@ -81,16 +81,40 @@ def test_heat_maps_are_drawn_into_axes() -> None:
     axes = Figure().subplots()
     why = by_hand()
     assert why.plot(axes) is axes
-    np.testing.assert_array_equal(axes.images[0].get_array(), why.similarity)
+    words = [0, 1, 2, 4, 5]  # the token 3 is a comma
+    np.testing.assert_array_equal(axes.collections[0].get_array(), why.similarity[:, words])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["[CLS]", "key", "##s", "[SEP]"]
-    assert axes.images[0].get_clim() == (-1, 1)
+    assert axes.collections[0].get_clim() == (-1, 1)
     addends = why.plot(Figure().subplots(), matrix="contributions", by="word")
-    np.testing.assert_allclose(addends.images[0].get_array(), 1000 * units(why).contributions)
-    assert addends.images[0].get_clim()[1] == pytest.approx(1000 * largest_addend(units(why)))
+    drawn = without(units(why), "punctuation")
+    np.testing.assert_allclose(addends.collections[0].get_array(), 1000 * drawn.contributions)
+    assert addends.collections[0].get_clim()[1] == pytest.approx(1000 * largest_addend(drawn))
     layers = why.plot(Figure().subplots(), matrix="passage")
-    np.testing.assert_allclose(layers.images[0].get_array(), 1000 * why.layers("passage"))
+    np.testing.assert_allclose(layers.collections[0].get_array(), 1000 * why.layers("passage"))
     heat_map = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots())
     heat_map.figure.canvas.draw()  # as no label is mathematics
+
+
+@needs("matplotlib")
+def test_a_heat_map_can_omit_special_tokens_and_have_its_own_range() -> None:
+    from matplotlib.figure import Figure
+
+    why = by_hand()
+    axes = why.plot(Figure().subplots(), special=False, scale=(0.25, 0.5))
+    np.testing.assert_array_equal(axes.collections[0].get_array(), why.similarity[1:3, [1, 2, 4]])
+    assert axes.collections[0].get_clim() == (0.25, 0.5)
+    layers = why.plot(Figure().subplots(), matrix="query", special=False)
+    assert [label.get_text() for label in layers.get_xticklabels()] == ["key", "##s", "any text"]
+    for scale in ((0.5, 0.5), (1, 0), (float("nan"), 1), (0, float("inf"))):
+        with pytest.raises(InputError, match="is no range: the first number must be below the second"):
+            why.plot(scale=scale)
+
+
+@needs("pandas")
+def test_a_table_can_omit_special_tokens() -> None:
+    table = by_hand().to_pandas(special=False)
+    assert list(table.index) == ["1:key", "2:##s"] and table.shape == (2, 4)
+    assert list(with_offsets().to_pandas("query", special=False).columns) == ["key", "##s", "any text"]
 
 
 @needs("pandas")

@@ -11,7 +11,7 @@ import pytest
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.tokens import Token
-from search.render.heatmap import units
+from search.render.heatmap import largest_addend, units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand, computed
 from tests.render.test_render import HIT, sentences
@@ -70,21 +70,70 @@ def large(rows: int, columns: int) -> Explanation:
 def test_a_small_explanation_has_numbers_labels_and_sums(texts: list[str]) -> None:
     width, height = size(picture.explanation(by_hand(), units(by_hand()), HIT))
     assert width > height > 500
-    assert {"Keys", "lock", "Key", "Door", "punctuation", "[CLS] and [SEP]"} <= set(texts)
+    assert {"Keys", "lock", "Key", "Door", "[CLS] and [SEP]"} <= set(texts)
     assert {"94.2", "0.67"} <= set(texts)  # of Keys: an addend and a cosine with Key
     whole = "\n".join(texts)
     assert "Query: Keys\nPassage: /notes/keys.md:3-5 (rank 1, p12)" in whole
     assert "score 1.250000 = 1.000000 (contributions) + 2.5e-01 (residual)" in whole
-    assert "Left out" not in whole
+    assert "Left out" not in whole and "…" not in texts
+    assert "Not drawn: punctuation (+0.000 of the query, +0.174 of the passage)." in whole
 
 
 def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(texts: list[str]) -> None:
     why = large(30, 200)
     width, height = size(picture.explanation(why, units(why, "token")))
-    assert width < 5000 and height < 3000
-    assert {"w6", "w29", "w160", "w199"} <= set(texts) and not {"w5", "w159"} & set(texts)
+    assert 1000 < width <= 1600 and height < 3000
+    assert {"w6", "w29", "w176", "w199"} <= set(texts) and not {"w5", "w175"} & set(texts)
     whole = " ".join(texts).replace("\n", " ")
-    assert "Left out (smallest contributions): 6 tokens of the query, 160 of the passage." in whole
+    assert "Left out (smallest contributions): 6 tokens of the query, 176 of the passage." in whole
+
+
+def test_a_gap_stands_where_words_are_left_out() -> None:
+    cells = np.ones((2, 3))
+    drawn = Grid("", ["a", "b"], ["c", "d", "e"], cells, gaps=((), (0, 2)))
+    axes = picture.heat_map(Figure().subplots(), drawn)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["…", "c", "d", "…", "e"]
+    assert axes.get_xlim() == pytest.approx((0, 3.8))  # three columns of 1, and two gaps of 0.4
+    np.testing.assert_array_equal(np.ma.getmaskarray(axes.collections[0].get_array())[0], [1, 0, 0, 1, 0])
+
+
+def test_numbers_beyond_the_colours_are_shown_by_an_arrow() -> None:
+    assert picture.beyond(np.array([-2.0, 0.5]), -1, 1) == "min"
+    assert picture.beyond(np.array([0.5, 3.0]), -1, 1) == "max"
+    assert picture.beyond(np.array([-2.0, 3.0]), -1, 1) == "both"
+    assert picture.beyond(np.array([-1.0, 1.0]), -1, 1) == "neither"
+
+
+@pytest.mark.parametrize("by", ["word", "token"])
+def test_special_tokens_and_punctuation_do_not_set_the_scale(by: Any, texts: list[str]) -> None:
+    why = by_hand()
+    cells = why.numbers.pairs(0).copy()
+    cells[0, 0] = cells[1, 3] = 5.0  # [CLS] with [CLS], and "key" with the comma
+    drawn = units(replace(why, numbers=computed(cells, why.similarity)), by)
+    largest = (26 if by == "word" else 16) / 276
+    assert largest_addend(drawn) == pytest.approx(largest)
+    picture.explanation(why, drawn, special=False)
+    assert not {"[CLS]", "[CLS] and [SEP]", ",", "punctuation"} & set(texts)
+    whole = " ".join(texts).replace("\n", " ")
+    assert (
+        "Not drawn: special tokens (" in whole
+        and "Not drawn: punctuation (+0.000 of the query, +5" in whole
+    )
+
+
+def test_a_range_without_zero_begins_without_colour() -> None:
+    numbers = np.array([0.1, 0.2, 0.5, 0.6, 0.9])
+    drawn = Grid("", "a", "abcde", numbers[None], colours=(0.2, 0.6))
+    np.testing.assert_allclose(drawn.depth(numbers), [0, 0, 0.75, 1, 1])
+    np.testing.assert_allclose(
+        replace(drawn, colours=(-0.2, 0.5)).depth(numbers - 0.3), [-0.4, -0.2, 0.4, 0.6, 1]
+    )
+    np.testing.assert_allclose(
+        replace(drawn, colours=(-0.6, -0.2)).depth(-numbers), [0, 0, -0.75, -1, -1]
+    )
+    axes = picture.heat_map(Figure().subplots(), drawn)
+    assert axes.collections[0].get_clim() == (0.2, 0.6)
+    assert axes.collections[0].cmap(0.0)[:3] == pytest.approx((0.97, 0.97, 0.97), abs=0.02)
 
 
 def test_a_picture_of_layers_has_both_texts(texts: list[str]) -> None:

@@ -7,13 +7,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 import search
 from search import Index
+from search.explaining import traced
+from search.explaining.traced import Traces
 from search.index import searcher_of
 from search.ranking.question import Question
+from tests.render.test_token_grid import decoded
 
 QUERY = "turn the key"
 PAGE = {"accept": "text/html"}
@@ -47,6 +51,51 @@ def test_the_search_page_has_the_hits_of_the_library_in_their_order(
         and f"<td>{second.score:.3f}</td></tr></tfoot>" in why_page
     )
     assert f"<td>{first.score:.3f}</td></tr></tfoot>" not in why_page
+
+
+def test_pairs_of_tokens_are_computed_only_when_details_are_opened(
+    client: TestClient, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take longer than all other numbers of a page."""
+    layers: list[int] = []
+
+    def counted(query: Traces, passage: Traces, layer: int) -> Any:
+        layers.append(layer)
+        return traced.pairs(query, passage, layer)
+
+    monkeypatch.setattr("search.explaining.explanation.pairs", counted)
+    (hit, *_) = index.query(QUERY)
+    monkeypatch.setattr("search.render.page.token_grid.FEW", 0)
+    assert client.get("/", params={"q": QUERY, "why": hit.passage_id}).status_code == 200
+    address = {"q": QUERY, "passage": hit.passage_id}
+    assert client.get("/explain", params=address, headers=FRAGMENT).status_code == 200
+    assert layers == []
+    assert client.get("/explain", params={**address, "by": "word"}, headers=FRAGMENT).status_code == 200
+    assert layers == [0]
+    assert client.get("/explain", params={**address, "file": 1}).status_code == 200
+    assert sorted(layers) == [0, *range(index.encoder.n_layers + 1)]
+
+
+def test_the_matrices_of_another_layer_are_those_of_the_library(client: TestClient, index: Index) -> None:
+    (hit, *_) = index.query(QUERY)
+    page = client.get("/explain", params={"q": QUERY, "passage": hit.passage_id}).text
+    (source,) = set(re.findall(r'"source":"([^"]+)"', page))
+    source = source.replace("\\u0026", "&")
+    for layer in (0, 2, 3):
+        numbers = client.get(f"{source}&layer={layer}").json()
+        why = index.explain(QUERY, hit, layer=layer)
+        np.testing.assert_allclose(decoded(numbers["cosine"], why), why.similarity, atol=2e-5)
+        largest = np.abs(why.weight * why.contributions).max()
+        np.testing.assert_allclose(
+            decoded(numbers["contribution"], why), why.weight * why.contributions, atol=2e-5 * largest
+        )
+    assert client.get(f"{source}&layer=9").status_code == 400
+    page = client.get("/similarity", params={"text": "the key\nthe lock"}).text
+    (source,) = re.findall(r'"source":"([^"]+)"', page)
+    numbers = client.get(source.replace("\\u0026", "&") + "&layer=1").json()
+    why = search.explain("the key", "the lock", model=index.encoder, layer=1)
+    np.testing.assert_allclose(decoded(numbers["cosine"], why), why.similarity, atol=2e-5)
+    assert client.get("/token-grid", params={"text": "the key"}).status_code == 400
 
 
 def test_a_query_is_steered_by_passages(client: TestClient, index: Index) -> None:

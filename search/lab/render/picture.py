@@ -9,14 +9,14 @@ import numpy as np
 
 from search.lab.records.inspections import Attention, Positions
 from search.lab.render.attention import CAVEATS, attention_grid, rows_line
-from search.render.picture import figure_size, heat_map, new_figure, png, style
+from search.render.picture import WIDEST, beyond, figure_size, heat_map, new_figure, png, style
 
 
 @style()
 def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
     """Return the attention weights of a text in some layers, side by side in the same colours, as a PNG."""
     grids = [attention_grid(attention, layer, head) for layer in layers]
-    width, height = figure_size(grids[0].rows, grids[0].columns)
+    width, height = figure_size(grids[0])
     figure = new_figure((len(layers) * width, height))
     limit = max(weights.limit for weights in grids)
     panels = figure.subplots(1, len(layers), squeeze=False)[0]
@@ -29,7 +29,7 @@ def attention(attention: Attention, layers: Sequence[int], head: int | None = No
 @style()
 def positions(rows: Positions) -> bytes:
     """Return the vectors of positions and their cosines as a PNG: learned on the left, by the formula on the right."""
-    figure = new_figure((11, 9))
+    figure = new_figure((9.4, 8))
     grid = figure.subplots(2, 2)
     names = (f"learned by {rows.model}", "by the formula")
     for column, (name, vectors, cosines) in enumerate(
@@ -43,5 +43,8 @@ def positions(rows: Positions) -> bytes:
             image = axes.imshow(cells, cmap="PRGn_r", vmin=-end, vmax=end, aspect="auto")
             axes.set(title=f"{kind} {name}", ylabel="position")
             axes.set_xlabel("dimension" if kind == "Vectors" else "position")
-            figure.colorbar(image, ax=axes)
-    return png(figure, "Position vectors", [], ["Rows are the first positions of a text."])
+            figure.colorbar(image, ax=axes, extend=beyond(cells, -end, end))
+    notes = [
+        "Rows are the first positions of a text. Numbers beyond the bar of colours have the colour of its end."
+    ]
+    return png(figure, "Position vectors", [], notes, WIDEST)

@@ -31,7 +31,10 @@ class Form:
 
 
 COMPARE = Form(
-    "/similarity", "How similar are these sentences?", "compare.html", ("sentences.js", "explanation.js")
+    "/similarity",
+    "How similar are these sentences?",
+    "compare.html",
+    ("sentences.js", "explanation.js", "grid.js"),
 )
 
 

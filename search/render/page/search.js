@@ -425,6 +425,7 @@ page.define("search-page", (root) => {
       read(target.getAttribute("href"));
     } else if (target.matches("a.details, .all .ways a[href^='/explain']")) {
       handled();
+      import("./grid.js"); // only details need it
       page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));
     } else if (target.matches(".share")) {
       const query = state();

@@ -18,11 +18,14 @@ from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render import why as written
 from search.render.format import headings, layer_of, percentile_of, shortened
+from search.render.grid import Range
 from search.render.heatmap import Unit, Units, largest_addend, layer_grid
 from search.render.page.document import Page, drawn, isolated
 from search.render.page.hit_list import PageRequest, viewed
+from search.render.page.token_grid import token_grid
 
 _LONGEST_NAME = 28
+SCRIPTS = ("explanation.js", "grid.js")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +72,16 @@ def explanation(
     hit: Hit | None = None,
     request: PageRequest | None = None,
     test: DeletionTest | None = None,
+    source: str = "",
+    colours: Range | None = None,
 ) -> Page:
     """Return the page of an explanation.
 
     Args:
         by: the units of `why`.
         request: index, query and options, for the links of a page of the server; None for a file.
+        source: address of the grid's matrices at other layers; "" for a file.
+        colours: range of the colours of cosines in the grid; None is -1 to 1.
     """
     names = ("First", "Second") if hit is None else ("Query", "Passage")
     body = drawn(
@@ -98,9 +105,10 @@ def explanation(
         written=written,
         percentile=percentile_of(hit) if hit else "",
         values=_values(why, by),
+        grid=token_grid(why, by.by, source, colours),
     )
     heading = "Why these texts have their cosine" if hit is None else "Why this passage has its score"
-    return Page(f"Why: {why.query}", heading, body, ("explanation.js",))
+    return Page(f"Why: {why.query}", heading, body, SCRIPTS)
 
 
 def _values(why: Explanation, by: Units) -> dict[str, Any]:

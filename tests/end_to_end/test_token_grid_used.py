@@ -1,0 +1,247 @@
+"""The token grid in a real browser: in a file without a server, inside a hit, and in the laboratory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search import Encoder, Explanation, Index
+from search.render import page
+from search.render.heatmap import units
+from tests.end_to_end import test_serve_pages as shared
+from tests.end_to_end.test_serve_pages import QUERY, By, Keys, set_screen, until, webdriver
+
+indexes, site, open_page = shared.indexes, shared.site, shared.open_page
+OpenPage = Callable[..., webdriver.Chrome]
+LONG = "To turn the key, open the door of the water and people say that the lock is cold. " * 2
+
+
+@pytest.fixture(scope="module")
+def why(tiny_model: Path) -> Explanation:
+    return search.explain("turn the key", LONG, model=Encoder(str(tiny_model)))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, why: Explanation) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("grids")
+    for by in ("word", "token"):
+        content = page.document(page.explanation(why, units(why, by)))
+        (folder / f"{by}.html").write_text(content, encoding="utf-8")
+    return {by: folder / f"{by}.html" for by in ("word", "token")}
+
+
+@pytest.fixture
+def open_file(browser: webdriver.Chrome, files: dict[str, Path]) -> Callable[..., webdriver.Chrome]:
+    def open_by(by: str = "word", width: int = 1280, scheme: str = "light") -> webdriver.Chrome:
+        set_screen(browser, width, scheme)
+        browser.get(files[by].as_uri())
+        return browser
+
+    return open_by
+
+
+def cells(browser: webdriver.Chrome) -> list[list[str]]:
+    """Text of the cells, row by row."""
+    script = """return [...document.querySelectorAll("token-grid tbody tr")].map((row) =>
+        [...row.querySelectorAll("td:not(.between)")].map((cell) => cell.textContent))"""
+    return browser.execute_script(script)
+
+
+def head(browser: webdriver.Chrome, part: str) -> list[str]:
+    script = (
+        f"return [...document.querySelectorAll('token-grid {part} th')].map((one) => one.textContent)"
+    )
+    return browser.execute_script(script)
+
+
+def choose(browser: webdriver.Chrome, label: str) -> None:
+    xpath = f"//token-grid//label[normalize-space()='{label}']/input"
+    browser.find_element(By.XPATH, xpath).click()
+
+
+def slide(browser: webdriver.Chrome, key: str) -> None:
+    browser.find_element(By.CSS_SELECTOR, "token-grid input[type=range]").send_keys(key)
+
+
+def reading(browser: webdriver.Chrome) -> str:
+    return browser.find_element(By.CSS_SELECTOR, "token-grid .reading").text
+
+
+def marked(browser: webdriver.Chrome) -> list[str]:
+    script = "return [...document.querySelectorAll('.paired')].map((one) => one.textContent)"
+    return browser.execute_script(script)
+
+
+def as_text(values: Any, places: int) -> list[str]:
+    return [
+        f"{value + 0.0:.{places}f}".replace("-0.00", "0.00").replace("-", "\u2212") for value in values
+    ]
+
+
+def test_the_cells_are_the_numbers_of_the_explanation(open_file: OpenPage, why: Explanation) -> None:
+    browser = open_file()
+    words = why.words()
+    content = [i for i, word in enumerate(words.query) if word.kind == "word"]
+    assert head(browser, "tbody") == [words.query[i].text for i in content]
+    table = np.array(cells(browser))
+    assert table.shape[0] == 3 and 6 <= table.shape[1] <= 24
+    sums = np.abs(words.contributions.sum(axis=0))
+    usable = [j for j, word in enumerate(words.passage) if word.kind == "word"]
+    best = sorted(sorted(usable, key=lambda j: -sums[j])[: table.shape[1]])
+    assert [name for name in head(browser, "thead") if name != "…"] == [
+        words.passage[j].text for j in best
+    ]
+    for row, i in zip(table, content, strict=True):
+        assert list(row) == as_text(words.similarity[i, best], 2)
+    choose(browser, "tokens")
+    choose(browser, "special tokens and punctuation")
+    assert head(browser, "tbody") == [token.text for token in why.query_tokens]
+    choose(browser, "contribution")
+    largest = max(float(cell.replace("\u2212", "-")) for row in cells(browser) for cell in row)
+    assert largest <= 1000 * why.contributions.max() + 0.051
+    caption = browser.find_element(By.CSS_SELECTOR, "token-grid caption").text
+    assert caption.startswith("Contributions to the score in thousandths, traced to layer 0 of 3: 5 × ")
+
+
+def test_the_slider_shows_every_layer_without_a_server(open_file: OpenPage, why: Explanation) -> None:
+    browser = open_file("token")
+    output = browser.find_element(By.CSS_SELECTOR, "token-grid output")
+    assert output.text == "layer 1 of 3"
+    seen = [cells(browser)]
+    for name in ("layer 2 of 3", "layer 3, the last one"):
+        slide(browser, Keys.ARROW_RIGHT)
+        assert output.text == name
+        seen.append(cells(browser))
+    assert seen[0] != seen[1] != seen[2]
+    choose(browser, "contribution")
+    assert output.text == "layer 0 of 3"  # each matrix has its own layer
+    before = cells(browser)
+    slide(browser, Keys.END)
+    assert cells(browser) != before
+    choose(browser, "cosine")
+    assert cells(browser) == seen[2]
+
+
+@pytest.mark.parametrize("by", ["word", "token"])
+def test_a_cell_marks_both_words_in_the_texts(open_file: OpenPage, by: str) -> None:
+    browser = open_file(by)
+    rows, columns = head(browser, "tbody"), [name for name in head(browser, "thead") if name != "…"]
+    cell = browser.find_elements(By.CSS_SELECTOR, "token-grid tbody tr:nth-child(3) td:not(.between)")[1]
+    webdriver.ActionChains(browser).move_to_element(cell).perform()
+    assert marked(browser) == [rows[2], columns[1]]
+    assert reading(browser).startswith(f"{rows[2]} × {columns[1]} cosine {cell.text[:3]}")
+    webdriver.ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
+    assert marked(browser) == [] and reading(browser).startswith("Point at a cell")
+    choose(browser, "special tokens and punctuation")
+    (row,) = browser.find_elements(By.XPATH, "//token-grid//tbody//th[.='[CLS]']")
+    webdriver.ActionChains(browser).move_to_element(row).perform()
+    assert marked(browser) == (["[CLS] and [SEP]"] if by == "word" else ["[CLS]"])
+
+
+def test_the_arrow_keys_move_between_cells_and_open_gaps(open_file: OpenPage) -> None:
+    browser = open_file()
+    focused = browser.execute_script("document.querySelector('token-grid [tabindex=\"0\"]').focus()")
+    rows = head(browser, "tbody")
+    assert focused is None and reading(browser).startswith(f"{rows[0]} × ")
+    for key, row in (
+        (Keys.ARROW_DOWN, 1),
+        (Keys.ARROW_DOWN, 2),
+        (Keys.ARROW_DOWN, 2),
+        (Keys.ARROW_UP, 1),
+    ):
+        browser.switch_to.active_element.send_keys(key)
+        assert reading(browser).startswith(f"{rows[row]} × ")
+    columns = set()
+    for _ in range(40):
+        columns.add(reading(browser))
+        browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert len(columns) == len(cells(browser)[0])  # gaps are skipped
+    browser.switch_to.active_element.send_keys(Keys.HOME)
+    assert browser.switch_to.active_element.text == rows[1]
+    assert marked(browser)[0] == rows[1] and "most with" in reading(browser)
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert marked(browser) == []
+    assert len(browser.find_elements(By.CSS_SELECTOR, "token-grid table [tabindex='0']")) == 1
+    button = browser.find_element(By.CSS_SELECTOR, "token-grid .between button")
+    count = int(button.get_attribute("aria-label").split()[1])
+    before = len(cells(browser)[0])
+    browser.execute_script("arguments[0].focus()", button)
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert len(cells(browser)[0]) == before + count
+    assert browser.switch_to.active_element.tag_name == "th"
+
+
+def test_the_strip_shows_the_whole_passage_and_adds_a_word(open_file: OpenPage, why: Explanation) -> None:
+    browser = open_file()
+    strip = browser.find_element(By.CSS_SELECTOR, "token-grid .strip")
+    words = [word for word in why.words().passage if word.kind == "word"]
+    bars = strip.find_elements(By.CSS_SELECTOR, "rect:not(.shown)")
+    assert len(bars) == len(words)
+    before = len(cells(browser)[0])
+    assert len(strip.find_elements(By.CSS_SELECTOR, ".shown")) == before
+    hidden = browser.execute_script(
+        """const bars = [...document.querySelectorAll(".strip rect")];
+        return bars.findIndex((one, i) => !one.matches(".shown") && !bars[i + 1]?.matches(".shown"))"""
+    )
+    bar = strip.find_elements(By.CSS_SELECTOR, "rect")[hidden]
+    webdriver.ActionChains(browser).move_to_element(bar).perform()
+    assert len(marked(browser)) == 1
+    webdriver.ActionChains(browser).click(bar).perform()
+    assert len(cells(browser)[0]) == before + 1
+
+
+def test_a_phone_shows_fewer_columns_and_nothing_beyond_the_screen(open_file: OpenPage) -> None:
+    wide = len(cells(open_file())[0])
+    browser = open_file(width=390, scheme="dark")
+    assert 6 <= len(cells(browser)[0]) < wide
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+def test_details_have_a_grid(open_page: OpenPage, indexes: list[Index]) -> None:
+    hit = indexes[0].query(QUERY)[0]
+    browser = open_page(f"/?q={QUERY}&why={hit.passage_id}")
+
+    def grid() -> list[Any]:
+        fields = browser.find_elements(By.CSS_SELECTOR, f"#h{hit.passage_id} token-grid td")
+        if not fields:
+            browser.execute_script("document.querySelector('a.details')?.click()")
+            time.sleep(1)
+        return fields
+
+    assert until(grid)
+    assert head(browser, "tbody") == ["turn", "the", "key"]
+
+
+def test_layers_come_from_the_server(
+    open_page: OpenPage, indexes: list[Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.render.page.token_grid.FEW", 0)
+    hit = indexes[0].query(QUERY)[0]
+    browser = open_page(f"/explain?q={QUERY}&passage={hit.passage_id}")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "token-grid td"))
+    choose(browser, "contribution")
+    before = cells(browser)
+    slide(browser, Keys.END)
+    until(lambda: cells(browser) != before)
+    why = indexes[0].explain(QUERY, hit, layer="last")
+    largest = 1000 * why.weight * np.abs(why.words().contributions).max()
+    caption = browser.find_element(By.CSS_SELECTOR, "token-grid caption").text
+    assert "traced to layer 3, the last one" in caption
+    numbers = [float(cell.replace("\u2212", "-")) for row in cells(browser) for cell in row]
+    assert max(map(abs, numbers)) <= largest + 0.051
+
+
+def test_two_sentences_of_the_laboratory_have_a_grid(open_page: OpenPage) -> None:
+    browser = open_page("/similarity?text=turn the key%0Aopen the lock")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "token-grid td"))
+    assert head(browser, "tbody") == ["turn", "the", "key"]
+    assert head(browser, "thead") == ["open", "the", "lock"]
+    before = cells(browser)
+    slide(browser, Keys.END)
+    until(lambda: cells(browser) != before)
