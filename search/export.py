@@ -26,6 +26,7 @@ from search.index import Index
 from search.records.exports import FaissExport, Measurement, VectorExport
 from search.records.reports import Progress
 from search.store.layout import find_index
+from search.store.passages import rows_of_view
 from search.store.snapshot import Store
 from search.store.vectors import load_faiss, search_by_faiss
 
@@ -162,7 +163,7 @@ def to_parquet(source: Source, file: str | Path, *, progress: OnProgress | None 
         )
         with whole_file(Path(file)) as part, parquet.ParquetWriter(part, schema) as writer:
             for ids, vectors in _blocks(snapshot, shape[0], progress):
-                rows = snapshot.rows_of_view(_COLUMNS, ids)
+                rows = rows_of_view(snapshot.connection, _COLUMNS, ids)
                 columns = [*zip(*rows, strict=True)]
                 flat = pyarrow.array(vectors.reshape(-1), type=pyarrow.float32())
                 vector = pyarrow.FixedSizeListArray.from_arrays(flat, shape[1])

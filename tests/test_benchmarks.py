@@ -120,6 +120,8 @@ SMALL: dict[str, MakeArguments] = {
     "agent": agent_arguments,
     "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
+    "faiss_kinds": lambda p: [pages(p / "pages"), "--sizes", "300", "--queries", "3",
+                              "--kinds", "flat float32, mapped", "8 bits, one range, certified"],
     "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "mutants": lambda p: ["--count", "1", "--tests", "tests/explaining/test_alignment.py"],

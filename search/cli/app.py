@@ -50,7 +50,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("explain:explain", "Explain the score of a passage for TEXT, word by word."),
         "contrast": ("explain:contrast", "Explain why passage A ranks above passage B for TEXT."),
         "why-not": ("explain:why_not", "Explain why a document is not among the hits for TEXT."),
-        "similarity": ("explain:similarity", "Compare sentences, or two texts token by token."),
+        "similarity": ("explain:similarity", "Compare sentences, or with --tokens or --words two texts."),
     },
     "Indexes": {
         "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines file."),

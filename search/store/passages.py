@@ -67,6 +67,15 @@ def name_of(path: bytes, record: int | None = 0) -> str:
     return os.fsdecode(path) + (f"#{record}" if record else "")
 
 
+def rows_of_view(
+    connection: sqlite3.Connection, columns: str, passages: NDArray[np.int64]
+) -> list[tuple[Any, ...]]:
+    """Return columns of the view `passages_in_files` for existing passages with increasing IDs, in their order."""
+    select = f"""SELECT {columns} FROM passages_in_files
+                 WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage"""
+    return connection.execute(select, (json.dumps(passages.tolist()),)).fetchall()
+
+
 def content_key(context: str, text: str) -> bytes:
     """Return the key of a text with its context: 16 bytes of SHA-256. Equal keys share an embedding."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]

@@ -25,7 +25,6 @@ Higher scores are better; there are no distances.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
@@ -424,12 +423,6 @@ class Snapshot(SnapshotReader):
         after = self._state.after if in_segments else 0
         rows = self.connection.execute("SELECT id FROM passages WHERE id > ? ORDER BY id", (after,))
         return np.concatenate([*in_segments, np.array(rows.fetchall(), dtype=np.int64).reshape(-1)])
-
-    def rows_of_view(self, columns: str, passages: Ids) -> list[tuple[Any, ...]]:
-        """Return columns of the view `passages_in_files` for existing passages with increasing IDs, in their order."""
-        select = f"""SELECT {columns} FROM passages_in_files
-                     WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage"""
-        return self.connection.execute(select, (json.dumps(passages.tolist()),)).fetchall()
 
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()

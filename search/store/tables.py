@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from search.store.database import as_json, one_meta
@@ -51,8 +51,11 @@ class Tables:
                 before = int(one_meta(self.connection, "generation", 0))
                 self.put(generation=max(before + 1, time.time_ns() // 1_000_000))
         except BaseException:
-            if self.connection.in_transaction:  # when a disk is full, SQLite has rolled back by itself
-                self.connection.execute("ROLLBACK")
+            with suppress(sqlite3.ProgrammingError):  # an interrupt may have closed the connection
+                if (
+                    self.connection.in_transaction
+                ):  # when a disk is full, SQLite has rolled back by itself
+                    self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
 

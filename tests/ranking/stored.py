@@ -57,7 +57,8 @@ def add_document(
     row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
     if row is None:
         row = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-        put(connection, "files", row[0], path, path.decode(), 0, 0, 0, "", "indexed")
+        name = path.decode("utf-8", "backslashreplace")
+        put(connection, "files", row[0], path, name, 0, 0, 0, "", "indexed")
     (document,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
     text = metadata if isinstance(metadata, str) else json.dumps(metadata or {}, ensure_ascii=False)
     put(connection, "documents", document, row[0], record, kind, title, text, "")
