@@ -54,7 +54,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Indexes": {
         "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines file."),
-        "export": ("index:export", "Print the documents from memory of an index, as JSON Lines."),
+        "export": (
+            "index:export",
+            "Take an index elsewhere: print its documents, or write its embeddings to a file.",
+        ),
         "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),
