@@ -1,4 +1,4 @@
-"""Take the pictures of the README, terminal.svg, page.png and serve.png, on the folder corpora/household.
+"""Take the pictures of the README, terminal.svg, matrix.png, page.png and serve.png, on the folder corpora/household.
 
     python docs/pictures.py
 
@@ -115,6 +115,7 @@ with tempfile.TemporaryDirectory() as folder, chromium(watched=False) as browser
         "seewhy index corpora/household", f'seewhy query "{QUESTION}" -k 2', f'seewhy explain "{QUESTION}" 1',
     ])  # fmt: skip
     (DOCS / "terminal.svg").write_text(cast, encoding="utf-8")
+    output(f'seewhy explain "{QUESTION}" 1 --matrix --words --no-special --png {DOCS / "matrix.png"}')
     output(f'seewhy explain "{QUESTION}" 1 --html {page}')
     screenshot(browser, page, "page.png", 1120, 760)
     with serving(Index.open("corpora/household", offline=True)) as address:
