@@ -39,6 +39,7 @@ _K1, _B, _MAX_LENGTH_RATIO = 1.2, 0.75, 1.5
 SCALE_TERMS = 3
 _PHRASE_BATCH = 4096  # texts that are searched for a phrase at a time
 _MAX_CACHED_TERMS = 256
+_USES_OF_A_QUERY = 2  # by the command `query`, for the ranking and for the words that it prints
 # One passage in so many is sampled for a lower bound of the n best scores.
 _SAMPLE_STEP = 16
 _MIN_SCORE = np.nextafter(0.0, 1.0)
@@ -125,6 +126,9 @@ class KeywordIndex:
     Attributes:
         passages: number of passages that are not deleted.
         ids: (n,) IDs of all passages in the blocks, increasing; deleted ones are included.
+        uses: number of `KeywordScores` that were computed.
+        stays_mapped: False for the first ones; until then, the memory of mapped files is returned to the system after
+            each use, as for `Codes`.
     """
 
     def __init__(
@@ -146,6 +150,12 @@ class KeywordIndex:
         self._deleted = np.concatenate([np.empty(0, dtype=np.int64), *deleted])
         self.passages = len(self.ids) - len(self._deleted)
         self._cache: dict[tuple[str, ...], TermHits] = {}
+        self.uses, self.stays_mapped = 0, False
+
+    def release(self) -> None:
+        """Return the memory of mapped files to the system."""
+        for block in self._blocks:
+            block.release()
 
     def hits(self, term: IndexTerm, texts: Texts) -> TermHits:
         """Return the passages that contain a term; the result is cached.
@@ -172,6 +182,8 @@ class KeywordIndex:
                 block, rows = slice(*self._starts[number : number + 2]), rows.astype(np.intp)
                 added = saturations(frequencies.astype(np.float64), self._norms[block][rows])
                 sums[block][rows] += term.weight * added
+            if not self.stays_mapped:
+                self.release()
         sums[self._deleted] = 0
         return sums
 
@@ -254,6 +266,8 @@ class KeywordScores:
             terms: the terms that are not ignored.
         """
         self._index, self._terms = index, terms
+        index.stays_mapped = index.uses >= _USES_OF_A_QUERY
+        index.uses += 1
         scores = index.sums(all_terms)
         weights = [term.weight for term in all_terms]
         self.scale = scale(float(scores.max(initial=0.0)), weights) if all_terms else 1.0

@@ -90,7 +90,7 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
     raise damaged(path)
 
 
-def release(content: bytes | mmap.mmap) -> None:
+def release(content: bytes | memoryview | mmap.mmap) -> None:
     """Return the memory of a mapped file to the system; what is used again is mapped again from the file cache."""
     if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
         content.madvise(mmap.MADV_DONTNEED)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.store.files import release
 from search.store.terms import Stemmer
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class PostingsBlock:
     """
 
     def __init__(self, buffer: bytes | memoryview | mmap) -> None:
+        self._buffer = buffer
         view = memoryview(buffer).cast("B")
         try:
             self._header = Header(*_HEADER.unpack_from(view))
@@ -128,6 +130,10 @@ class PostingsBlock:
     def ids(self) -> NDArray[np.int64]:
         """(n,) IDs of the passages, increasing."""
         return self._arrays["ids"].astype(np.int64) + self._header.first_id
+
+    def release(self) -> None:
+        """Return the memory of a mapped file to the system."""
+        release(self._buffer)
 
     def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
         """Return positions in `ids` of the passages with a stem, and its frequency in each; None if there are none."""

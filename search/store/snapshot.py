@@ -406,7 +406,10 @@ class Snapshot(SnapshotReader):
                 blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
                 alive = [self._living(block.ids) for block in blocks]
                 state.keyword_index = KeywordIndex(self._store.stemmer, blocks, alive)
-        return [state.keyword_index.hits(term, self._texts) for term in terms]
+        hits = [state.keyword_index.hits(term, self._texts) for term in terms]
+        if not state.keyword_index.stays_mapped:
+            state.keyword_index.release()
+        return hits
 
     def _texts(self, passages: Ids) -> Iterator[str]:
         """Yield the texts of passages for keyword matching, in the order of their ids."""
