@@ -66,7 +66,8 @@ def assert_within(walked: Walk, limit: Walk) -> None:
 
 
 def test_a_query_is_a_short_walk(index: search.Index) -> None:
-    index.query("open the water door")
+    for _ in range(2):  # the first uses of an index return the memory of its files
+        index.query("open the water door")
     assert_within(walk(lambda: index.query("open the water door")), Walk(107, 21, 12))
 
 
