@@ -266,8 +266,6 @@ class KeywordScores:
             terms: the terms that are not ignored.
         """
         self._index, self._terms = index, terms
-        index.stays_mapped = index.uses >= _USES_OF_A_QUERY
-        index.uses += 1
         scores = index.sums(all_terms)
         weights = [term.weight for term in all_terms]
         self.scale = scale(float(scores.max(initial=0.0)), weights) if all_terms else 1.0
@@ -275,6 +273,8 @@ class KeywordScores:
             scores = index.sums(terms)
         scores /= self.scale
         self._scores = scores
+        index.uses += 1
+        index.stays_mapped = index.uses >= _USES_OF_A_QUERY
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, Scores]:
         """Return IDs and scores of the n best passages, best first; equal scores in the order of IDs."""
