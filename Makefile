@@ -28,7 +28,9 @@ demo: $(VENV)/installed
 	@echo 'This folder has 40 files of an invented family: lease, mail, notes, manuals, recipes.'
 	@echo
 	@echo '$$ seewhy index corpora/household $(DEMO)'
-	@$(BIN)/seewhy index corpora/household $(DEMO) --offline
+# An index of an earlier demo may have an earlier format.
+	@$(BIN)/seewhy index corpora/household $(DEMO) --offline 2> /dev/null || \
+		$(BIN)/seewhy index corpora/household $(DEMO) --offline --rebuild
 	@echo
 	@echo '$$ seewhy query "when do we get the deposit back" -k 3 $(DEMO)'
 	@$(BIN)/seewhy query "when do we get the deposit back" -k 3 $(DEMO) --offline -q
