@@ -29,7 +29,7 @@ demo: $(VENV)/installed
 	@echo
 	@echo '$$ seewhy index corpora/household $(DEMO)'
 # An index of an earlier demo may have an earlier format.
-	@$(BIN)/seewhy index corpora/household $(DEMO) --offline 2> /dev/null || \
+	@$(BIN)/seewhy index corpora/household $(DEMO) --offline || \
 		$(BIN)/seewhy index corpora/household $(DEMO) --offline --rebuild
 	@echo
 	@echo '$$ seewhy query "when do we get the deposit back" -k 3 $(DEMO)'
