@@ -70,8 +70,8 @@ class Description:
         if pooling == "pooler" and self.pooler_untrained:
             notes.append(
                 f"the pooler of {name} was never trained: its bias is 0 everywhere. Its embeddings are a random "
-                f"projection of [CLS], and hits are worse than with the model's own pooling. To choose that, "
-                f"add: --pooling {self.pooling} --rebuild"
+                f"projection of [CLS], and hits are worse than with the model's own pooling. To use that for an "
+                f"index, add to seewhy index: --pooling {self.pooling} --rebuild"
             )
         if pooling != self.pooling:
             return tuple(notes)
