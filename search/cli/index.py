@@ -252,9 +252,6 @@ def export(
     also of an index that is damaged. Documents that cannot be read are left out; those that are not what was stored
     are printed as they are. Both are named, and the exit code is 1.
     """
-    from search import export as to_files
-    from search.render import reports
-
     if name and index:
         raise typer.BadParameter("give the index once: INDEX or --index.")
     source = name or index
@@ -267,6 +264,9 @@ def export(
             )
         _print_documents(source, output.quiet)
         return
+    from search import export as to_files
+    from search.render import reports
+
     written: list[FaissExport | VectorExport] = []
     with progress_bar(output.quiet) as progress:
         if faiss:
