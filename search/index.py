@@ -111,11 +111,15 @@ class Index:
         progress: OnProgress | None = None,
         store: str | None = None,
         store_index: str | None = None,
+        lazy: bool = False,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
         **options: Unpack[BuildOptions],
     ) -> Index:
         """Index a folder, or update its index; only new and changed passages are encoded.
+
+        First all text is stored, so that it can be searched by words; then it is encoded. Queries in between encode
+        what they propose (`pending` of `query`), and say how much they have looked at.
 
         Args:
             folder: the folder to index, with all subfolders. Or several folders for one index: document names are then
@@ -134,6 +138,8 @@ class Index:
                 With `rebuild`, data that another index streamed there are replaced.
             store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
                 the existing type; "FLAT" for a new one.
+            lazy: do not encode the passages now: each query encodes the ones that it looks at. Later runs without
+                `lazy` encode the others.
             encoder, encoder_name: an encoder to use instead of a model, as for `create`; `model` may be one, too.
 
         An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
@@ -165,6 +171,7 @@ class Index:
             engine=engine,
             workers=workers,
             progress=progress,
+            lazy=lazy,
         )
         return cls(Searcher(store_at(index_path), built_with, offline, engine), report)
 
@@ -282,11 +289,17 @@ class Index:
         folders = Folders.of(folder)
         return preview(folders, index_path_for(folders, index), options)
 
-    def update(self, *, workers: int | str | None = None, progress: OnProgress | None = None) -> Report:
+    def update(
+        self,
+        *,
+        workers: int | str | None = None,
+        progress: OnProgress | None = None,
+        lazy: bool | None = None,
+    ) -> Report:
         """Update the index after changes in its folder, with the settings it was built with.
 
         Args:
-            workers, progress: as for `build`.
+            workers, progress, lazy: as for `build`; None keeps an index lazy that the last run left so.
 
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index stays unchanged.
@@ -297,7 +310,9 @@ class Index:
         from search.indexing.start import build_again
 
         searcher = self._searcher
-        return build_again(searcher.local_folder, searcher.encoder, searcher.engine, workers, progress)
+        return build_again(
+            searcher.local_folder, searcher.encoder, searcher.engine, workers, progress, lazy
+        )
 
     def upsert(self, documents: Documents, *, progress: OnProgress | None = None) -> Upserted:
         """Store documents from memory, replacing those with the same IDs; only new texts are encoded.

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from search.ranking.question import (
 )
 from search.ranking.rank import rank_passages, ranked, scored
 from search.ranking.selection import Selection
-from search.records.hits import Hit, Hits
+from search.records.hits import Coverage, Hit, Hits
 from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
     CandidateOptions,
@@ -52,6 +53,7 @@ from search.store.earlier_format import EarlierFormatStore
 from search.store.freshness import with_file_status
 from search.store.layout import find_index_path, is_index, needs_local_index
 from search.store.opening import is_trusted, opened
+from search.store.pending import NotEncoded
 from search.store.snapshot import Store
 from search.store.terms import unquoted
 
@@ -71,8 +73,22 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.tokens import Layer
     from search.store.conditions import Where
+    from search.store.snapshot import Ids, Snapshot
 
     AnyHit: TypeAlias = Hit | int | str | Path
+
+Answer = TypeVar("Answer")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def encodes_pending(method: Method) -> Method:
+    """Decorator of a method of `Searcher`: pending passages whose embeddings it needs are encoded."""
+
+    @wraps(method)
+    def repeated(self: Searcher, *args: Any, **options: Any) -> Any:
+        return self.encoding_what_lacks(partial(method, self, *args, **options))
+
+    return cast("Method", repeated)
 
 
 class Searcher:
@@ -234,11 +250,44 @@ class Searcher:
         explainer = self.explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self.encode(question, ranking, vector)
         reranker = self.reranker(query, ranking) if ranking.rerank else None
-        hits = selection.ordered(ranked(self.store, query, ranking, selection, where, reranker))
+        hits = ranked(self.store, query, ranking, selection, where, reranker)
+        coverage = None
+        if self.store.incomplete and ranking.weight:
+            coverage = self._look(
+                query, ranking.weight, lambda now: now.passing(where), selection.pending
+            )
+            hits = ranked(self.store, query, ranking, selection, where, reranker)
+        hits = selection.ordered(hits)
         if explainer:
-            whys = explainer.explain(hits)
+            whys = self.encoding_what_lacks(partial(explainer.explain, hits))
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(hits)
+        return Hits(hits, coverage)
+
+    def _look(
+        self,
+        query: EncodedQuery,
+        share: float,
+        passing: Callable[[Snapshot], Ids | None],
+        most: int,
+    ) -> Coverage | None:
+        """Encode pending passages for a query; return what it looks at then, or None if that is everything."""
+        from search.ranking.on_demand import encode_for
+
+        looked = encode_for(self.store, self.encoder, query, share, passing, most)
+        with self.store.reading() as snapshot:
+            facts = snapshot.facts
+            if not (len(snapshot.pending) or facts.unread):
+                return None
+            return Coverage(snapshot.encoded, facts.passages, looked, facts.unread)
+
+    def encoding_what_lacks(self, work: Callable[[], Answer]) -> Answer:
+        """Return the result of `work`; passages that it needs and that are pending are encoded."""
+        try:
+            return work()
+        except NotEncoded:
+            from search.ranking.on_demand import encoding_what_lacks
+
+            return encoding_what_lacks(self.store, lambda: self.encoder, work)
 
     def query_many(self, texts: Sequence[str], k: int, **options: Unpack[QueryOptions]) -> list[Hits]:
         """Return a list of hits for each of several queries; see `Index.query_many`."""
@@ -251,6 +300,7 @@ class Searcher:
         pairs = zip(texts, vectors, strict=True)
         return [self.query(text, k, vector, **options) for text, vector in pairs]
 
+    @encodes_pending
     def similar(
         self, example: Example, k: int, same_document: bool = False, **options: Unpack[SimilarOptions]
     ) -> Hits:
@@ -259,14 +309,24 @@ class Searcher:
 
         selection_options, filter_options = split_options(options, SelectionOptions, FilterOptions)
         where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
+        dense = Ranking.of(mode="dense")
+
+        def others(snapshot: Snapshot) -> Ids | None:
+            return snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
+
         with self.store.reading() as snapshot:
             query, ids = similar_to(snapshot, example)
-            among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
-            hits = rank_passages(snapshot, query, Ranking.of(mode="dense"), selection, among)
+            hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
+        coverage = None
+        if self.store.incomplete:
+            coverage = self._look(query, 1.0, others, selection.pending)
+            with self.store.reading() as snapshot:
+                hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
         hits = with_file_status(selection.ordered(hits))
         # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
-        return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
+        return Hits((replace(hit, percentile=None, random_pairs=0) for hit in hits), coverage)
 
+    @encodes_pending
     def explain(
         self,
         query: Query,
@@ -278,6 +338,7 @@ class Searcher:
         question, _ = self.parse(query)
         return self.explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
 
+    @encodes_pending
     def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
         """Explain the similarity of a passage to another passage or document; see `Index.explain_similar`."""
         from search.ranking.question import most_similar_part, query_fits, similar_to
@@ -288,21 +349,28 @@ class Searcher:
         with query_fits("passage"):
             return self.explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
 
+    @encodes_pending
     def embeddings(
         self, passages: Sequence[int] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return passage IDs and their embeddings; see `Index.embeddings`."""
         with self.store.reading() as snapshot:
             stored = snapshot.ids()
-            ids = stored if passages is None else np.array(passages, dtype=np.int64)
+            ids = (
+                snapshot.without_pending(stored)
+                if passages is None
+                else np.array(passages, dtype=np.int64)
+            )
             for id_ in np.setdiff1d(ids, stored):
                 snapshot.passage(int(id_))  # raises IdMissing
             return ids, snapshot.embeddings(ids.tolist())
 
+    @encodes_pending
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query; see `Index.contrast`."""
         return self.explainer(self.parse(query)[0], Ranking.of(**options)).contrast(a, b)
 
+    @encodes_pending
     def why_not(
         self, query: Query, document: str | Path | int, k: int, **options: Unpack[RankOptions]
     ) -> WhyNot:
@@ -320,6 +388,7 @@ class Searcher:
         with self.store.reading() as snapshot:
             return snapshot.facets(combined_filter(where=where), ids)
 
+    @encodes_pending
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
         """Score any passage for a query. The hit has rank 0, because other passages are not ranked.
 
@@ -349,6 +418,7 @@ class Searcher:
 
         return highlights(self.store, self.keywords_of(query), hits)
 
+    @encodes_pending
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """Return passages with the parts of their scores.
@@ -483,6 +553,8 @@ class Searcher:
             return EncodedQuery(str(question), embedding)
         if isinstance(question, str) and not ranking.weight and not ranking.rerank:
             return EncodedQuery(question, None)
+        if isinstance(question, Question):  # its examples may be pending
+            return self.encoding_what_lacks(lambda: encoded(question, ranking, self.encoder, self.store))
         return encoded(question, ranking, self.encoder, self.store)
 
     def reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from search.store.file_states import FileState
 from search.store.layout import path_inside
 from search.store.settings import Folders, Source, as_text
 
+_AGES = (1, 7, 30, 365)  # days
 COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 KEPT_WHEN_UNREADABLE = frozenset(
@@ -117,6 +119,18 @@ def compare(
         and any(path.startswith(f"{skip.path}/") for path in stored)
     )
     return RunPlan(changed, gone, unchanged, away)
+
+
+def newest_first(
+    changed: Sequence[tuple[SourceFile, str | None]], now_ns: int
+) -> list[tuple[SourceFile, str | None]]:
+    """Return the files to read with the latest changed ones first: those of the last day, of the week, month, year.
+
+    Files of the same age stay in the order of their paths, so that a folder that was just copied is read in this order,
+    whatever the order in which its files were copied.
+    """
+    ages = [limit * 86_400 * 10**9 for limit in _AGES]
+    return sorted(changed, key=lambda item: bisect_left(ages, now_ns - item[0].mtime_ns))
 
 
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:

@@ -1,9 +1,15 @@
-"""One run of indexing; the caller holds the writer's lock and has opened the database."""
+"""One run of indexing; the caller holds the writer's lock and has opened the database.
+
+A run has two phases. In the first, all new and changed files are read, cut and stored, so that their passages can be
+searched: they are *pending*. In the second, they are encoded (encode_pending.py). Each phase commits batch by batch,
+and a killed run is continued by the next one, in either. Passages on a server, and those of documents from memory, are
+encoded before they are stored.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +21,8 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import MOST_BOILERPLATE, common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
-from search.indexing.compare import RunPlan, compare, nothing_to_index
+from search.indexing.compare import RunPlan, compare, newest_first, nothing_to_index
+from search.indexing.encode_pending import encode_pending
 from search.indexing.read import batches_ahead, cutter_for, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.indexing.token_vectors import add_missing_token_vectors
@@ -26,6 +33,7 @@ from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.file_states import stored_files
 from search.store.passages import content_key
+from search.store.pending import count_pending, pending_tokens
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.snapshot import Snapshot, Store
 from search.store.status import skipped_groups, tokens_beyond
@@ -81,6 +89,7 @@ class Run:
         away: folders that are gone or contain no text, see `RunPlan`.
         workers: pool of workers that encode passages; None if this process encodes.
         earlier: the index that a rebuild replaces, whose embeddings are taken over; None to encode all passages.
+        lazy: leave out the second phase: passages are encoded when they are asked for.
     """
 
     folder: Path
@@ -96,6 +105,7 @@ class Run:
     away: tuple[str, ...] = ()
     workers: Workers | None = None
     earlier: Earlier | None = None
+    lazy: bool = False
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
@@ -115,6 +125,7 @@ class Run:
         self._claim()
         before_ns = one_meta(self.connection, "walked_ns")
         plan = compare(stored_files(self.connection), files, skipped, before_ns)
+        plan = replace(plan, changed=newest_first(plan.changed, walked_ns))
         if self.writer.streams:  # rows on a server contain the path, so a renamed file is a new file
             plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
@@ -123,7 +134,10 @@ class Run:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # stops the reading thread at once, also after Ctrl-C
-                self.commit_all(batches)
+                if self.writer.streams:
+                    self.commit_all(batches)
+                else:
+                    self._store_all(batches, len(plan.changed))
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.counts["removed"] = len(removed)
             self.writer.remove(removed)
@@ -131,18 +145,55 @@ class Run:
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
-        self._report_progress("saving")
+        self.writer.finish(skipped, updated=_now(), walked_ns=walked_ns, lazy=self.lazy)
         if not self.writer.streams:
+            if not self.lazy:
+                self._encode_all()
+            self._report_progress("saving")
             self.derive()
-        meta: dict[str, Any] = {
-            "updated": datetime.now().astimezone().isoformat(timespec="seconds"),
-            "complete": True,
-            "walked_ns": walked_ns,
-        }
+        about: dict[str, Any] = {"updated": _now()}
         if self.counts["encoded"]:
-            meta |= {"engine": self.encoder.runs_on, "model_notes": self.encoder.model_notes}
-        self.writer.finish(skipped, **meta)
+            about |= {"engine": self.encoder.runs_on, "model_notes": self.encoder.model_notes}
+        self.writer.complete(**about)
         return self.report()
+
+    def _store_all(self, batches: Iterable[Sequence[FileUpdate]], files: int) -> None:
+        """Store files that were read and cut, batch by batch; contents that are encoded keep their embeddings.
+
+        Args:
+            files: number of files to read.
+        """
+        for works in batches:
+            files -= sum(work.last for work in works)
+            keys = {
+                content_key(passage.context, passage.visible_text)
+                for work in works
+                for _, cut in work.documents
+                for passage in cut
+            }
+            self._store(works, self.writer.stored_embeddings(keys), unread=files)
+            self.counts["done_bytes"] += self._bytes_of(works)
+            self._report_progress("reading")
+
+    def _encode_all(self) -> None:
+        """Encode what is pending."""
+        pending = count_pending(self.connection)
+        if not pending:
+            return
+        total = pending_tokens(self.connection)
+        encoded = self.writer.counts()[1] - pending
+
+        def on_encoded(passages: int, contents: int, tokens: int) -> None:
+            nonlocal encoded
+            encoded += passages
+            self.counts.update(encoded=contents, reused=passages - contents)
+            if self.progress:
+                self.progress(
+                    Progress("encoding", min(tokens, total), total, passages=encoded, tokens=tokens)
+                )
+
+        on_encoded(0, 0, 0)
+        encode_pending(self.writer, self.index, self.encoder, self.workers, on_encoded)
 
     def commit_all(self, batches: Iterable[Sequence[FileUpdate]]) -> None:
         """Encode and store files that were read and cut, batch by batch."""
@@ -151,6 +202,8 @@ class Run:
 
     def derive(self) -> None:
         """Write everything derived from the passages: segments, null distribution, token vectors."""
+        if count_pending(self.connection):
+            return  # all of it needs the embeddings of all passages
         segments.flush(self.writer, self.index, self.encoder.dimension)
         snapshot = Snapshot(Store(self.index), self.connection)
         renew_baseline(self.writer, snapshot, self.encoder)
@@ -231,13 +284,8 @@ class Run:
 
     def _commit(self, batch: Batch) -> None:
         """Wait for the new embeddings of a batch, then store and count it."""
-        works = [work for work in batch.works if work.outcome is not Outcome.TOUCHED]
-        if touched := [work for work in batch.works if work.outcome is Outcome.TOUCHED]:
-            self.counts["unchanged"] += sum(bool(work.records) for work in touched)
-            self.writer.touch(work.file for work in touched)
-        n_passages = sum(work.n_passages for work in works)
         n_tokens = sum(batch.passages[key][1].n_tokens for key in batch.new)
-        size = self._bytes_of(batch)
+        size = self._bytes_of(batch.works)
 
         def report_progress(done: int, total: int) -> None:
             share = done / total
@@ -251,29 +299,50 @@ class Run:
             vectors |= {key: as_blob(vector) for key, vector in zip(batch.new, encoded, strict=True)}
         # Contents that were new in an earlier batch are stored by now.
         vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())
-        if works:
-            self.writer.store(works, vectors)
-            segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
-        self.renamed.update(work.renamed_from for work in works if work.renamed_from is not None)
-        self.counts.update(
-            encoded=len(batch.new),
-            encoded_tokens=n_tokens,
-            reused=n_passages - len(batch.new),
-            documents=sum(len(work.documents) for work in works),
-            passages=n_passages,
-            done_bytes=size,
-        )
-        self.counts.update(work.outcome.value for work in works if work.outcome)
+        self._store(batch.works, vectors, new=len(batch.new))
+        self.counts.update(encoded=len(batch.new), encoded_tokens=n_tokens, done_bytes=size)
         self._report_progress("reading")
 
-    def _bytes_of(self, batch: Batch) -> int:
+    def _store(
+        self,
+        works: Sequence[FileUpdate],
+        vectors: Mapping[bytes, bytes],
+        *,
+        new: int = 0,
+        unread: int | None = None,
+    ) -> None:
+        """Store files and count them.
+
+        Args:
+            vectors: embeddings by the keys of their contents, as for `Writer.store`.
+            new: number of these that the run has encoded; others are reused.
+            unread: as for `Writer.store`.
+        """
+        changed = [work for work in works if work.outcome is not Outcome.TOUCHED]
+        if touched := [work for work in works if work.outcome is Outcome.TOUCHED]:
+            self.counts["unchanged"] += sum(bool(work.records) for work in touched)
+            self.writer.touch(work.file for work in touched)
+        if changed:
+            self.writer.store(changed, vectors, unread=unread)
+            segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
+        self.renamed.update(work.renamed_from for work in changed if work.renamed_from is not None)
+        passages = [passage for work in changed for _, cut in work.documents for passage in cut]
+        known = sum(content_key(passage.context, passage.visible_text) in vectors for passage in passages)
+        self.counts.update(
+            reused=known - new,
+            passages=len(passages),
+            documents=sum(len(work.documents) for work in changed),
+        )
+        self.counts.update(work.outcome.value for work in changed if work.outcome)
+
+    def _bytes_of(self, works: Sequence[FileUpdate]) -> int:
         """Return the bytes of a batch's files, for progress; for a partly read file, the characters read so far."""
-        last, before = batch.works[-1], self._characters_read
+        last, before = works[-1], self._characters_read
         characters = sum(len(document.text) for document, _ in last.documents)
-        if len(batch.works) == 1:  # the file may have begun in an earlier batch
+        if len(works) == 1:  # the file may have begun in an earlier batch
             characters += before
         self._characters_read = 0 if last.last else min(characters, last.file.size)
-        whole_files = sum(max(work.file.size, 0) for work in batch.works if work.last)
+        whole_files = sum(max(work.file.size, 0) for work in works if work.last)
         return whole_files + self._characters_read - before
 
     def _report_progress(
@@ -314,3 +383,7 @@ class Run:
             notes=tuple(notes),
             **{name: self.counts[name] for name in _REPORTED},
         )
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from search.encoding import Encoder
 from search.encoding.workers import parse_workers, start_workers
+from search.errors import InputError
 from search.indexing import memory
 from search.indexing.build_settings import build_inputs, load_existing_meta, server_for, source_of
 from search.indexing.preview import preview as preview_changes
@@ -33,6 +34,7 @@ def build(
     engine: EngineName,
     workers: int | str | None,
     progress: Callable[[Progress], None] | None,
+    lazy: bool = False,
 ) -> tuple[Encoder, Report]:
     """Index folders, or update their index; see `Index.build`.
 
@@ -42,6 +44,8 @@ def build(
     """
     count = parse_workers(workers)
     target = server_for(index_path, server, rebuild=rebuild)
+    if target and lazy:
+        raise InputError("an index on a server cannot be lazy. Leave out lazy, or the server.")
     rebuild = rebuild or bool(streamed(index_path) and not target)
     chosen, source, settings = build_inputs(
         folders, index_path, options, rebuild=rebuild, offline=offline, engine=engine, encoder=encoder
@@ -57,6 +61,7 @@ def build(
             progress=progress,
             workers=pool,
             server=target,
+            lazy=lazy,
         )
     return chosen, report
 
@@ -67,6 +72,7 @@ def build_again(
     engine: EngineName,
     workers: int | str | None,
     progress: Callable[[Progress], None] | None,
+    lazy: bool | None = None,
 ) -> Report:
     """Update an index with the settings it was built with; see `Index.update`."""
     meta = read_meta(index_path / DATABASE)
@@ -81,6 +87,7 @@ def build_again(
             progress=progress,
             workers=pool,
             server=server_for(index_path, {"store": streamed(index_path).get("address")}),
+            lazy=bool(meta.get("lazy")) if lazy is None else lazy,
         )
 
 

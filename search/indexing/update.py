@@ -1,10 +1,10 @@
 """Update an index from its folder.
 
-    walk the folder -> compare with the stored files -> read and cut new and changed files
-    -> encode batch by batch, committing each -> remove deleted files -> make segments of new passages
+    walk the folder -> compare with the stored files -> read, cut and store new and changed files, batch by batch
+    -> remove deleted files -> encode batch by batch, committing each -> make segments of new passages
 
-Each batch is committed after it was encoded, so a killed run loses at most one batch of work and no data; the next run
-resumes there. run.py does all this; this module prepares the lock, the database and the folder for it.
+Each batch is committed, so a killed run loses at most one batch of work and no data; the next run resumes there. run.py
+does all this; this module prepares the lock, the database and the folder for it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def update(
     progress: Callable[[Progress], None] | None = None,
     workers: Workers | None = None,
     server: Server | None = None,
+    lazy: bool = False,
 ) -> Report:
     """Build or update the index of a folder.
 
@@ -73,6 +74,7 @@ def update(
         rebuild: start from scratch; the old index stays in use until the new one is complete.
         workers: encode passages; None for this process alone.
         server: server for the passages; None keeps them on this machine.
+        lazy: store and do not encode the passages; not for a server.
 
     Raises:
         InputError: there is no text to index.
@@ -88,7 +90,18 @@ def update(
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
 
     def execute(database: Path, writer: Writer) -> Report:
-        run = Run(folder, index, database, writer, encoder, settings, source, progress, workers=workers)
+        run = Run(
+            folder,
+            index,
+            database,
+            writer,
+            encoder,
+            settings,
+            source,
+            progress,
+            workers=workers,
+            lazy=lazy,
+        )
         return run.execute(files, skipped, walked_ns)
 
     existed = index.exists()

@@ -42,6 +42,7 @@ class Selection:
         group: passages of one document are adjacent, documents in the order of their best passages.
         diversity: weight in [0, 1] of the similarity to the hits above: maximal marginal relevance, see `diverse`.
         sort: order of the shown hits: "score", or "date" for the newest first.
+        pending: maximum number of pending passages that are encoded for the query.
     """
 
     k: int
@@ -52,6 +53,7 @@ class Selection:
     diversity: float
     all_copies: bool
     sort: str
+    pending: int
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:

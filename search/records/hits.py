@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +36,38 @@ class Verdict:
     coverage: float
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """What a query has looked at, in an index that is not complete; the same for all hits of a list.
+
+    The scores of the hits are exact, but passages that are not encoded may be missing among them.
+
+    Attributes:
+        encoded: number of passages that are encoded, with those of this query.
+        passages: number of passages in the index.
+        for_query: number of passages that were encoded for this query.
+        unread: number of files that the run in progress has not read yet.
+        complete: False: better passages may be missing.
+    """
+
+    encoded: int
+    passages: int
+    for_query: int = 0
+    unread: int = 0
+    complete: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What was looked at, in one line."""
+        before = self.encoded - self.for_query
+        parts = [f"meaning: {before:,} of {self.passages:,} passages encoded"]
+        if self.for_query:
+            parts.append(f"{self.for_query:,} more for this question")
+        if self.unread:
+            parts.append(f"{self.unread:,} files are not read yet")
+        return "; ".join(parts)
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Hit(StoredPassage, NotebookMixin):
     """One ranked passage of a query.
@@ -63,6 +96,7 @@ class Hit(StoredPassage, NotebookMixin):
             computed: for other rankings and models than the default, and for fewer than ten passages.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
             score itself is exact.
+        coverage: what the query has looked at, if the index is not complete; else None.
         explanation: explanation of the score, for a query with `explain=True`; else None.
     """
 
@@ -80,6 +114,7 @@ class Hit(StoredPassage, NotebookMixin):
     index: str = ""
     verdict: Verdict | None = None
     approximate: bool = False
+    coverage: Coverage | None = None
     explanation: Explanation | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -122,7 +157,15 @@ class Hit(StoredPassage, NotebookMixin):
 
 
 class Hits(list[Hit], NotebookMixin):
-    """The hits of a query, best first: a list that a notebook shows as a table."""
+    """The hits of a query, best first: a list that a notebook shows as a table.
+
+    Attributes:
+        coverage: what the query has looked at, if the index is not complete; else None.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), coverage: Coverage | None = None) -> None:
+        super().__init__(hits if coverage is None else (replace(hit, coverage=coverage) for hit in hits))
+        self.coverage = coverage
 
     def to_pandas(self) -> DataFrame:
         """Return a table with a row for each hit and a column for each field except the explanation.

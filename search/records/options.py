@@ -175,6 +175,16 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
     all_copies: Annotated[
         bool, Option(False, "List every copy and near-copy of a text.", panel="Which hits")
     ]
+    pending: Annotated[
+        int,
+        Option(
+            100,
+            "In an index that is not complete: encode up to N more passages for this query.",
+            "N",
+            "Which hits",
+            ge=0,
+        ),
+    ]
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -186,6 +186,24 @@ class KeywordIndex:
                 self.release()
         sums[self._deleted] = 0
         return sums
+
+    def weighted_sums(self, weights: Mapping[bytes, float], passages: Ids) -> Scores:
+        """Return the (n,) sums like BM25 of passages, with weights of one's own for some stems.
+
+        Args:
+            passages: (n,) passages, all of them in `ids`.
+        """
+        terms = []
+        for stem, weight_of_stem in weights.items():
+            found = {number: block.find(stem) for number, block in enumerate(self._blocks)}
+            postings = {number: entry for number, entry in found.items() if entry is not None}
+            terms.append(TermHits(postings, 0, weight_of_stem))
+        return self.sums(terms)[np.searchsorted(self.ids, passages)]
+
+    def count_of(self, stem: bytes) -> int:
+        """Return the number of passages with a stem; deleted ones are included."""
+        found = (block.find(stem) for block in self._blocks)
+        return sum(len(entry[0]) for entry in found if entry is not None)
 
     def living(self, hits: TermHits) -> Ids:
         """Return the increasing IDs of the undeleted passages that contain a term."""

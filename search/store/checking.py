@@ -40,6 +40,7 @@ from search.store.file_states import stored_files
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
 from search.store.null_distribution import read_baseline
 from search.store.passages import content_key, hidden_of, metadata_of, name_of
+from search.store.pending import count_pending, has_pending
 from search.store.segments import (
     blocks_of_tail,
     read_segments,
@@ -125,10 +126,17 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
             yield message
     meta = meta_of(connection, index / DATABASE)
     PassageSettings.from_json(IndexMeta.of(meta).fingerprint.passages)
-    for table in ("passages", "embeddings"):
+    for table, rows in (
+        ("passages", meta["passages"]),
+        ("embeddings", meta["passages"] - count_pending(connection)),
+    ):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if count != meta["passages"]:
-            yield f"table {table} has {count:,} rows instead of {meta['passages']:,}"
+        if count != rows:
+            yield f"table {table} has {count:,} rows instead of {rows:,}"
+    if has_pending(connection):
+        both = "SELECT count(*) FROM pending JOIN embeddings USING (passage)"
+        if count := connection.execute(both).fetchone()[0]:
+            yield f"{count:,} passages of table pending are encoded"
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MAX_PROBLEMS):
         yield f"row {row} of table {table} belongs to no row of table {parent}"
 
@@ -143,7 +151,7 @@ def values(connection: Connection, index: Path) -> Iterator[str]:
     rows = connection.execute(
         """SELECT passages.id, path, record, context, text, hidden, start, "end", line_start, line_end, content, vector
            FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
-           JOIN embeddings ON passage = passages.id"""
+           LEFT JOIN embeddings ON passage = passages.id"""
     )
     for id_, path, record, *values_of_row in rows:
         if problem := _of_passage(*values_of_row, dimension=dimension):
@@ -169,7 +177,7 @@ def _of_passage(
     first_line: int,
     last_line: int,
     content: bytes,
-    vector: bytes,
+    vector: bytes | None,
     *,
     dimension: int,
 ) -> str:
@@ -184,7 +192,7 @@ def _of_passage(
         return "the lines"
     if content_key(context, visible(text, spans)) != content:
         return "the text"
-    return "" if is_embedding(vector, dimension) else "the embedding"
+    return "" if vector is None or is_embedding(vector, dimension) else "the embedding"
 
 
 def _problem(subject: str, read: Callable[[], object]) -> Iterator[str]:
@@ -221,6 +229,8 @@ def vectors(connection: Connection, index: Path) -> Iterator[str]:
     """Yield the FAISS files that are damaged or missing."""
     dimension = _dimension(connection)
     for segment in read_segments(connection):
+        if not segment.has_codes:
+            continue
         try:
             segment.open_codes(index, dimension)
         except IndexDamaged:

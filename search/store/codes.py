@@ -24,9 +24,8 @@ from __future__ import annotations
 import errno
 import math
 import mmap
-import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,10 +34,14 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store.files import content_of, damaged, release
-from search.store.vectors import cosines_of, load_faiss, search_by_faiss
+from search.store.vectors import load_faiss, search_by_faiss
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
+
+    Cosines: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 # FAISS's file: the head of the `IndexIDMap2`, the `IndexScalarQuantizer` with its head and its codes, the ids.
 _QUANTIZER = 37
@@ -305,11 +308,12 @@ class PartView:
 
 
 def nearest_of(
-    connection: sqlite3.Connection, parts: Sequence[PartView], query: NDArray[np.float32], k: int
+    cosines_of: Cosines, parts: Sequence[PartView], query: NDArray[np.float32], k: int
 ) -> list[tuple[int, float]]:
     """Return the k passages with the highest cosine, best first, as (passage ID, cosine).
 
     Args:
+        cosines_of: returns the exact cosines of passages with increasing IDs.
         parts: the parts of the index to search; no two share a passage.
         query: (d,) vector of unit length.
     """
@@ -323,8 +327,8 @@ def nearest_of(
     while unsure:
         ids = np.concatenate([view.ids for view in views])
         highest = np.concatenate([view.highest for view in views])
-        least = _add_cosines(connection, query, ids[np.argsort(-highest)[:k]], scores, k)
-        least = _add_cosines(connection, query, ids[highest >= least], scores, k)
+        least = _add_cosines(cosines_of, ids[np.argsort(-highest)[:k]], scores, k)
+        least = _add_cosines(cosines_of, ids[highest >= least], scores, k)
         unsure = False
         for view in views:
             if view.limit < view.count and view.rest >= least:
@@ -337,15 +341,11 @@ def nearest_of(
 
 
 def _add_cosines(
-    connection: sqlite3.Connection,
-    query: NDArray[np.float32],
-    passages: NDArray[np.int64],
-    scores: dict[int, float],
-    k: int,
+    cosines_of: Cosines, passages: NDArray[np.int64], scores: dict[int, float], k: int
 ) -> float:
     """Add the exact cosines of passages to `scores`; return the k-th highest score, -inf if there are fewer than k."""
     new = np.setdiff1d(passages, np.array(list(scores), dtype=np.int64))
-    scores.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
+    scores.update(zip(new.tolist(), cosines_of(new).tolist(), strict=True))
     if len(scores) < k:
         return -np.inf
     return float(np.partition(np.array(list(scores.values())), -k)[-k])

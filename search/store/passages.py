@@ -33,7 +33,7 @@ from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.memory_document import Document
-from search.records.visible_text import Spans
+from search.records.visible_text import Spans, visible
 from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
 from search.store.settings import UNREADABLE, IndexMeta, readable, unreadable
@@ -122,6 +122,53 @@ class Copied:
 
     text: int
     passages: int
+
+
+@dataclass(frozen=True)
+class PassageText:
+    """What the encoder needs of a passage.
+
+    Attributes:
+        context, text: the headings, and the text without markup.
+        content: `content_key` of both.
+        n_tokens: number of their tokens.
+        place: its lines and its document, for a message.
+    """
+
+    id: int
+    context: str
+    text: str
+    content: bytes
+    n_tokens: int
+    place: str
+
+    @property
+    def encoded(self) -> str:
+        """Input of the encoder, as for `search.records.documents.Passage`."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+def passage_texts(connection: sqlite3.Connection, passages: Iterable[int]) -> list[PassageText]:
+    """Return the texts of passages, in their order; passages that do not exist are left out."""
+    ids = list(passages)
+    rows = connection.execute(
+        """SELECT passages.id, context, text, hidden, content, n_tokens, line_start, line_end, path, record
+           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+           WHERE passages.id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(ids),),
+    )
+    texts = {
+        id_: PassageText(
+            id_,
+            context,
+            visible(text, hidden_of(hidden)),
+            content,
+            n_tokens,
+            f"the passage in lines {first} to {last} of '{name_of(path, record)}'",
+        )
+        for id_, context, text, hidden, content, n_tokens, first, last, path, record in rows
+    }
+    return [texts[id_] for id_ in ids if id_ in texts]
 
 
 class SnapshotReader:

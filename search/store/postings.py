@@ -135,9 +135,9 @@ class PostingsBlock:
         """Return the memory of a mapped file to the system."""
         release(self._buffer)
 
-    def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
+    def find(self, stem: str | bytes) -> tuple[Unsigned, Unsigned] | None:
         """Return positions in `ids` of the passages with a stem, and its frequency in each; None if there are none."""
-        sought = stem.encode("utf-8", "surrogatepass")
+        sought = stem.encode("utf-8", "surrogatepass") if isinstance(stem, str) else stem
         group = bisect_right(self._firsts, sought) - 1
         if group < 0:
             return None

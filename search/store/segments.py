@@ -11,6 +11,9 @@ merge-tree").
 
 Deleted passages stay in their segment or block until it is rewritten; table `tombstones` lists them.
 
+A segment of which passages are *pending* (pending.py) has postings only. Its embeddings are read from index.db, like
+those of the tail, and it is written anew with its FAISS file when all of its passages are encoded.
+
 A new file is forced to disk before it gets its final name. Then one transaction adds its name to index.db and removes
 the names of the files that it replaces.
 
@@ -34,11 +37,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.visible_text import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
+from search.store.pending import pending_passages
 from search.store.postings import PostingsBlock, build_block, merge_blocks
 from search.store.settings import readable
 from search.store.terms import Stemmer, indexable
@@ -55,6 +60,8 @@ LONGEST_TAIL = 4096
 _MAX_DELETED = 5
 _BLOCK_PASSAGES = 4096  # of one block that is built from rows
 
+_NO_CODES = -1  # no checksum has this value
+
 _stemmer = Stemmer()
 
 
@@ -67,7 +74,7 @@ class Segment:
         first, last: lowest and highest ID of its passages; all passages between them are in the segment.
         count: number of passages when it was written.
         error: the greatest distance between an embedding and its decoded codes.
-        codes_crc: `search.store.codes.checksum` of the FAISS file.
+        codes_crc: `search.store.codes.checksum` of the FAISS file; -1 if there is none, because passages are pending.
         words_size, words_crc: size of the file of postings in bytes, and its `search.store.codes.checksum`.
     """
 
@@ -80,6 +87,11 @@ class Segment:
     codes_crc: int
     words_size: int
     words_crc: int
+
+    @property
+    def has_codes(self) -> bool:
+        """False if the FAISS file is not written yet, because passages are pending."""
+        return self.codes_crc != _NO_CODES
 
     @property
     def codes_path(self) -> str:
@@ -125,10 +137,10 @@ def read_segments(connection: sqlite3.Connection) -> list[Segment]:
 
 def segment_files(connection: sqlite3.Connection) -> set[str]:
     """Return the paths of all segment files that index.db names, relative to the index."""
+    segments = read_segments(connection)
     return {
-        name
-        for segment in read_segments(connection)
-        for name in (segment.codes_path, segment.postings_path)
+        *(segment.codes_path for segment in segments if segment.has_codes),
+        *(segment.postings_path for segment in segments),
     }
 
 
@@ -276,6 +288,18 @@ def flush_if_full(tables: Tables, index: Path, dimension: int) -> None:
         _replace(tables, index, dimension, _filled(tail)[:-1])
 
 
+def write_missing_codes(tables: Tables, index: Path, dimension: int) -> None:
+    """Write the segments anew that lack a FAISS file, and whose passages are all encoded by now."""
+    due = [
+        [source]
+        for source in _segment_inputs(tables.connection)
+        if source.segment
+        and not source.segment.has_codes
+        and not len(pending_passages(tables.connection, source.first, source.last))
+    ]
+    _replace(tables, index, dimension, due)
+
+
 def flush(tables: Tables, index: Path, dimension: int) -> None:
     """Write and compact the segments that are due, at the end of a run."""
     segments, tail = _segment_inputs(tables.connection), _tail_inputs(tables.connection)
@@ -292,7 +316,7 @@ def flush(tables: Tables, index: Path, dimension: int) -> None:
 
 def rebuild_segments(tables: Tables, index: Path, dimension: int) -> None:
     """Rewrite all segments from the rows of index.db."""
-    rows = tables.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
+    rows = tables.connection.execute("SELECT id FROM passages ORDER BY id").fetchall()
     chunks = [rows[start : start + LARGEST] for start in range(0, len(rows), LARGEST)]
     due = [[MergeInput(chunk[0][0], chunk[-1][0], len(chunk), 0)] for chunk in chunks]
     _replace(tables, index, dimension, due, everything=True)
@@ -339,12 +363,14 @@ def _write_segment(
     of_rows: bool,
 ) -> Segment | None:
     """Write the files of one segment and return it; None if all its passages were deleted."""
-    blocks = list(embeddings(connection, dimension, group[0].first - 1, upto=group[-1].last))
-    if not blocks:
+    first, last = group[0].first, group[-1].last
+    rows = connection.execute(
+        "SELECT id FROM passages WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+    )
+    ids = np.fromiter((id_ for (id_,) in rows), dtype=np.int64)
+    if not len(ids):
         return None
-    ids = np.concatenate([ids for ids, _ in blocks])
-    vectors = np.concatenate([vectors for _, vectors in blocks])
-    del blocks
+    has_codes = not len(pending_passages(connection, first, last))
     name = f"g{number}-{secrets.token_hex(8)}"
     for folder in (index / WORK, index / VECTORS):
         require_no_link(folder)
@@ -353,12 +379,13 @@ def _write_segment(
     content = (
         _postings_of_rows(connection, ids) if of_rows else _merged_postings(connection, index, group)
     )
-    for path, data in ((faiss, b""), (postings, content)):
-        create(path, data)
+    paths = [faiss, postings] if has_codes else [postings]
+    for path in paths:
+        create(path, content if path == postings else b"")
         with suppress(FileNotFoundError):  # everybody who may read index.db may read these files
             path.chmod(stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666)
-    error, codes_crc = codes.write(faiss, ids, vectors)
-    for path in (faiss, postings):
+    error, codes_crc = _write_codes(connection, dimension, faiss, ids) if has_codes else (0.0, _NO_CODES)
+    for path in paths:
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
         path.replace(index / VECTORS / path.name)
@@ -373,6 +400,24 @@ def _write_segment(
         words_size=len(content),
         words_crc=codes.checksum(content),
     )
+
+
+def _write_codes(
+    connection: sqlite3.Connection, dimension: int, path: Path, ids: NDArray[np.int64]
+) -> tuple[float, int]:
+    """Write the FAISS file of passages with increasing IDs; return its error and checksum.
+
+    Raises:
+        IndexDamaged: one of the passages has no embedding.
+    """
+    vectors = np.empty((len(ids), dimension), dtype=np.float32)
+    done = 0
+    for _, block in embeddings(connection, dimension, int(ids[0]) - 1, upto=int(ids[-1])):
+        vectors[done : done + len(block)] = block
+        done += len(block)
+    if done != len(ids):
+        raise IndexDamaged(f"embeddings are missing from the index. {IndexDamaged.CHECK}")
+    return codes.write(path, ids, vectors)
 
 
 def _merged_postings(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInput]) -> bytes:

@@ -258,6 +258,7 @@ class IndexMeta:
         server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
         foreign_cosine: median of the highest cosines of questions that the index hardly answers (see
             `search.indexing.sampling`); None if it was not measured.
+        unread: number of files that a run in progress has not read yet.
     """
 
     passages: int
@@ -267,6 +268,7 @@ class IndexMeta:
     fingerprint: Fingerprint
     server: Mapping[str, Any]
     foreign_cosine: float | None = None
+    unread: int = 0
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> IndexMeta:
@@ -281,6 +283,7 @@ class IndexMeta:
                 fingerprint=fingerprint_of(meta),
                 server=dict(meta.get("server", {})),
                 foreign_cosine=None if cosine is None else float(cosine),
+                unread=index(meta.get("unread", 0)),
             )
 
     @cached_property

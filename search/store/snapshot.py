@@ -18,6 +18,8 @@ In this module a snapshot is a read transaction of SQLite, with the files of cod
   scores depends on all passages, whatever the filter. `search.ranking.fusion` merges cosines and keyword scores.
 - **Ids** are whole numbers above 0 and never used twice; arrays of ids are increasing. `among` limits the passages to
   choose from and leaves their scores unchanged.
+- **Pending.** An index may have passages that are not encoded yet (pending.py). `nearest` leaves them out; whoever asks
+  for their cosines or embeddings gets `NotEncoded`. Everything else includes them.
 - **Short.** No model runs while a snapshot is open; a snapshot is used in the thread that opened it.
 
 Higher scores are better; there are no distances.
@@ -28,8 +30,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +46,14 @@ from search.store.database import as_search_error, connect_to_read, decoded, req
 from search.store.files import DATABASE, remove_index
 from search.store.null_distribution import Baseline, read_baseline
 from search.store.passages import SnapshotReader
-from search.store.postings import PostingsBlock
+from search.store.pending import NotEncoded, OnDemand, pending_passages
+from search.store.postings import Postings, PostingsBlock, build_block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
 from search.store.status import status_of
 from search.store.terms import IndexTerm, Stemmer, word_spans
 from search.store.token_vectors import token_vectors_of
-from search.store.vectors import MAX_ID, cosines_of, embeddings
+from search.store.vectors import MAX_ID, cosines_of, embeddings, exact_cosines
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -69,7 +73,7 @@ _MAX_CACHED = 32  # results of filters, and facets
 
 # The values of facts; they also identify a state.
 _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
-            'root', 'source', 'fingerprint', 'server', 'foreign')"""
+            'root', 'source', 'fingerprint', 'server', 'foreign', 'on_demand', 'unread')"""
 
 
 class Store:
@@ -88,6 +92,7 @@ class Store:
         problem: warning about a damaged file that does not stop queries; "" without one.
         latest_facts: facts about the newest state that was read; None before the first read.
         local: True if the passages are on this machine.
+        on_demand: embeddings of pending passages that this process has computed; None if there are none.
     """
 
     local = True
@@ -101,6 +106,7 @@ class Store:
         self._thread_local = threading.local()
         self._seen: tuple[int, ...] = ()
         self.latest_facts: IndexMeta | None = None
+        self.on_demand: OnDemand | None = None
 
     @property
     def name(self) -> str:
@@ -129,6 +135,14 @@ class Store:
             with self.reading() as snapshot:
                 self.latest_facts, self._seen = snapshot.facts, seen
         return self.latest_facts
+
+    @property
+    def incomplete(self) -> bool:
+        """True if the last state that was read has passages that are not encoded, or files that are not read."""
+        state = self.state
+        if state is None:
+            return False
+        return bool(state.facts.unread or (state.pending is not None and len(state.pending)))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -216,6 +230,18 @@ class Store:
             self._blocks[segment.file] = segment.open_postings(self.files)
         return self._blocks[segment.file]
 
+    def add_on_demand(self, passages: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Keep the (n, d) embeddings of pending passages in memory; later snapshots of this store find them."""
+        with self.lock:
+            held = self.on_demand or OnDemand.none(vectors.shape[1])
+            self.on_demand = held.with_more(np.array(passages, dtype=np.int64), vectors)
+
+    def forget_on_demand(self, stored: OnDemand) -> None:
+        """Drop embeddings from memory that are stored now."""
+        with self.lock:
+            if self.on_demand is not None:
+                self.on_demand = self.on_demand.without(stored.ids)
+
     def keep(self, state: State) -> None:
         """Replace the cached state; close the files that the new state does not name."""
         files = {segment.file for segment in state.segments}
@@ -239,7 +265,8 @@ class State:
         self.after = self.segments[-1].last if self.segments else 0
         self.facts = IndexMeta.of(require_readable(decoded(meta.items()), database))
         self.dead: Ids | None = None
-        self.tail: FlatVectors | None = None
+        self.pending: Ids | None = None
+        self.flat: dict[int, FlatVectors] = {}  # by their first ID
         self.keyword_index: KeywordIndex | None = None
         self.baseline: Sequence[Baseline | None] = ()
         self.passing: dict[Where, Ids] = {}
@@ -251,6 +278,7 @@ class Snapshot(SnapshotReader):
 
     Attributes:
         approximate: True if `nearest` can miss passages.
+        pending: increasing IDs of the passages that are not encoded yet.
     """
 
     approximate = False
@@ -266,6 +294,17 @@ class Snapshot(SnapshotReader):
             self._state = store.state
         self.facts = self._state.facts
         self._dimension = int(self.facts.fingerprint.dimension)
+        if self._state.pending is None:
+            self._state.pending = pending_passages(connection)
+        self._is_incomplete = len(self._state.pending) > 0
+        held = store.on_demand or OnDemand.none(self._dimension)
+        self._on_demand = held.among(self._state.pending)
+        self.pending = np.setdiff1d(self._state.pending, self._on_demand.ids, assume_unique=True)
+
+    @property
+    def encoded(self) -> int:
+        """Number of passages that are encoded."""
+        return self.facts.passages - len(self.pending)
 
     def status(self) -> Status:
         """Status of the index, for `Index.status`."""
@@ -276,7 +315,7 @@ class Snapshot(SnapshotReader):
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
-        """Return the k passages with the highest cosine, best first, as (passage id, cosine).
+        """Return the k encoded passages with the highest cosine, best first, as (passage id, cosine).
 
         FAISS searches the files of the segments, and the embeddings in the write buffer. If a file is damaged, it
         searches the segment's embeddings instead, which are read from index.db.
@@ -288,7 +327,27 @@ class Snapshot(SnapshotReader):
             terms: terms of the query. Ignored here; a server also considers passages with these terms.
         """
         self._store.searches += 1
-        return nearest_of(self.connection, self._views(among), query, k)
+        among = None if among is None else self.without_pending(among)
+        return nearest_of(partial(self._exact_cosines, query), self._views(among), query, k)
+
+    def without_pending(self, passages: Ids) -> Ids:
+        """Return the passages that are encoded, in their order."""
+        return passages[~np.isin(passages, self.pending)] if len(self.pending) else passages
+
+    def _require_encoded(self, passages: Ids) -> None:
+        """Raise NotEncoded if one of the passages is pending."""
+        if len(self.pending) and len(pending := np.intersect1d(passages, self.pending)):
+            raise NotEncoded(pending)
+
+    def _exact_cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float32]:
+        """Return the (n,) exact cosines of passages with increasing IDs."""
+        rows, is_here = self._on_demand.rows(passages)
+        if not is_here.any():
+            return cosines_of(self.connection, query, passages)
+        cosines = np.empty(len(passages), dtype=np.float32)
+        cosines[is_here] = exact_cosines(self._on_demand.vectors[rows[is_here]], query)
+        cosines[~is_here] = cosines_of(self.connection, query, passages[~is_here])
+        return cosines
 
     def cosines(
         self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
@@ -298,8 +357,12 @@ class Snapshot(SnapshotReader):
         Args:
             least: (n,) lowest cosine of interest for each passage; passages must then be in the order of IDs. To save
                 time, a passage with a lower cosine may get minus infinity.
+
+        Raises:
+            NotEncoded: some of the passages are pending.
         """
         ids, positions = np.unique(passages, return_inverse=True)
+        self._require_encoded(ids)
         is_needed = np.ones(len(ids), dtype=bool)
         if least is not None and len(ids) > _MAX_EXACT:
             rough_query = RoughQuery(query)
@@ -307,19 +370,28 @@ class Snapshot(SnapshotReader):
                 rows = np.searchsorted(ids, view.passages)
                 is_needed[rows] = view.part.highest(rough_query, ids[rows]) >= least[rows]
         cosines = np.full(len(ids), -np.inf)
-        cosines[is_needed] = cosines_of(self.connection, query, ids[is_needed])
+        cosines[is_needed] = self._exact_cosines(query, ids[is_needed])
         return cosines[positions]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
-        """Return the (n, d) embeddings of existing passages, in their order; each has unit length."""
+        """Return the (n, d) embeddings of existing passages, in their order; each has unit length.
+
+        Raises:
+            NotEncoded: some of the passages are pending.
+        """
         targets = np.array(passages, dtype=np.int64)
         ids = np.unique(targets)
-        blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
-        rows = np.concatenate([np.empty((0, self._dimension), dtype=np.float32), *blocks])
-        return rows[np.searchsorted(ids, targets)]
+        self._require_encoded(ids)
+        rows, is_here = self._on_demand.rows(ids)
+        vectors = np.empty((len(ids), self._dimension), dtype=np.float32)
+        vectors[is_here] = self._on_demand.vectors[rows[is_here]]
+        blocks = [block for _, block in self.embedding_blocks(ids[~is_here])]
+        if blocks:
+            vectors[~is_here] = np.concatenate(blocks)
+        return vectors[np.searchsorted(ids, targets)]
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
-        """Yield the embeddings of all or some passages, as blocks of (ids, (n, d)) by increasing ids."""
+        """Yield the stored embeddings of all or some passages, as blocks of (ids, (n, d)) by increasing ids."""
         return embeddings(self.connection, self._dimension, among=among)
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
@@ -327,35 +399,45 @@ class Snapshot(SnapshotReader):
         return token_vectors_of(self.connection, passages, self._dimension)
 
     def _views(self, among: Ids | None = None) -> list[PartView]:
-        """Return a view of each segment and of the write buffer, in the order of IDs.
+        """Return a view of each segment, of the write buffer, and of what was encoded on demand.
 
         Args:
-            among: IDs of the passages to choose from, increasing; None for all that are not deleted.
+            among: IDs of the encoded passages to choose from, increasing; None for all that are not deleted.
 
         Raises:
             IndexDamaged: a file lacks a passage.
         """
         views = []
         for segment in self._state.segments:
-            part = self._store.codes(segment, self._dimension) or self._flat(segment.first, segment.last)
+            part = self._codes(segment) or self._flat(segment.first, segment.last)
             if isinstance(part, Codes):
                 part.stays_mapped = self._store.searches > 1
             views.append(self._view(part, among))
-        if self._state.tail is None:
-            self._state.tail = self._flat(self._state.after + 1)
-        return [*views, self._view(self._state.tail, among)]
+        views.append(self._view(self._flat(self._state.after + 1), among))
+        if len(self._on_demand.ids):
+            here = FlatVectors([(self._on_demand.ids, self._on_demand.vectors)], self._dimension)
+            views.append(self._view(here, among))
+        return views
+
+    def _codes(self, segment: Segment) -> Codes | None:
+        """Return the codes of a segment; None if the file is damaged, or not written yet."""
+        return self._store.codes(segment, self._dimension) if segment.has_codes else None
 
     def _view(self, part: Codes | FlatVectors, among: Ids | None = None) -> PartView:
         if among is None:  # in memory there are no deleted passages
             return PartView(part, self._living(part.ids) if isinstance(part, Codes) else None)
+        if self._is_incomplete and isinstance(part, FlatVectors):
+            return PartView(part, np.isin(part.ids, among))  # others between them are elsewhere
         chosen = np.zeros(len(part.ids), dtype=bool)
         chosen[_positions(part.ids, among)] = True
         return PartView(part, chosen)
 
     def _flat(self, first: int, last: int = MAX_ID) -> FlatVectors:
-        """Read the embeddings of the passages between two IDs into memory."""
-        blocks = embeddings(self.connection, self._dimension, first - 1, last)
-        return FlatVectors(blocks, self._dimension)
+        """Read the stored embeddings of the passages between two IDs into memory, once for a state."""
+        if first not in self._state.flat:
+            blocks = embeddings(self.connection, self._dimension, first - 1, last)
+            self._state.flat[first] = FlatVectors(blocks, self._dimension)
+        return self._state.flat[first]
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
         """Return an (n,) mask for increasing IDs, True for passages that are not deleted; None if none is deleted."""
@@ -391,11 +473,24 @@ class Snapshot(SnapshotReader):
         """
         all_terms = self._hits(terms)
         counted = [hits for term, hits in zip(terms, all_terms, strict=True) if term not in without]
-        assert self._state.keyword_index is not None
-        return KeywordScores(self._state.keyword_index, all_terms, counted)
+        return KeywordScores(self._keyword_index(), all_terms, counted)
 
-    def _hits(self, terms: Terms) -> list[TermHits]:
-        """Return the passages that contain each term.
+    def stems_of(self, passages: Ids) -> Postings:
+        """Return the stems of passages with increasing IDs; rows are positions in `passages`."""
+        block = build_block(self._store.stemmer, list(texts_of(self.connection, passages)))
+        return PostingsBlock(block).postings()
+
+    def counts_of_stems(self, stems: Sequence[bytes]) -> list[int]:
+        """Return the number of passages with each stem."""
+        index = self._keyword_index()
+        return [index.count_of(stem) for stem in stems]
+
+    def keyword_sums(self, weights: Mapping[bytes, float], passages: Ids) -> NDArray[np.float64]:
+        """Return the (n,) sums like BM25 of existing passages, with weights of one's own for some stems."""
+        return self._keyword_index().weighted_sums(weights, passages)
+
+    def _keyword_index(self) -> KeywordIndex:
+        """Open the postings of this state.
 
         Raises:
             IndexDamaged: the postings cannot be read.
@@ -406,9 +501,14 @@ class Snapshot(SnapshotReader):
                 blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
                 alive = [self._living(block.ids) for block in blocks]
                 state.keyword_index = KeywordIndex(self._store.stemmer, blocks, alive)
-        hits = [state.keyword_index.hits(term, self._texts) for term in terms]
-        if not state.keyword_index.stays_mapped:
-            state.keyword_index.release()
+        return state.keyword_index
+
+    def _hits(self, terms: Terms) -> list[TermHits]:
+        """Return the passages that contain each term."""
+        index = self._keyword_index()
+        hits = [index.hits(term, self._texts) for term in terms]
+        if not index.stays_mapped:
+            index.release()
         return hits
 
     def _texts(self, passages: Ids) -> Iterator[str]:
@@ -419,7 +519,7 @@ class Snapshot(SnapshotReader):
 
     def ids(self) -> Ids:
         """Return the ids of all passages."""
-        codes = [self._store.codes(segment, self._dimension) for segment in self._state.segments]
+        codes = [self._codes(segment) for segment in self._state.segments]
         in_segments = [self._view(part).passages for part in codes if part is not None]
         if len(in_segments) < len(codes):
             in_segments = []
@@ -468,8 +568,7 @@ class Snapshot(SnapshotReader):
         if not stems:
             return np.empty(0, dtype=np.int64)
         (hits,) = self._hits([IndexTerm(text, 0, len(text), stems)])
-        assert self._state.keyword_index is not None
-        return self._state.keyword_index.living(hits)
+        return self._keyword_index().living(hits)
 
     def facets(self, where: Where | None, among: Ids | None = None) -> tuple[Facet, ...]:
         """Return the most frequent values of each field, counted over documents with a passage that passes a filter.

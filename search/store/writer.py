@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ from search.store.database import (
     translated,
 )
 from search.store.passages import content_key
+from search.store.pending import PENDING, count_pending, has_pending, pending_passages
 from search.store.segments import add
 from search.store.status import counts
 from search.store.tables import Tables
@@ -124,22 +125,29 @@ class Writer(Tables):
         pairs = ((key, vector_of(self.connection, key)) for key in keys)
         return {key: vector for key, vector in pairs if vector is not None}
 
-    def store(self, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]) -> None:
+    def store(
+        self, batch: Sequence[FileUpdate], vectors: Mapping[bytes, bytes], *, unread: int | None = None
+    ) -> None:
         """Store a batch of documents, replacing earlier versions.
 
         Args:
-            vectors: content key -> embedding as little-endian float32, for every passage in the batch.
+            vectors: content key -> embedding as little-endian float32. Passages without one are *pending*: they are
+                found by their words, and `put_embeddings` completes them.
+            unread: number of files that the run has not read yet; None if it encodes what it reads.
         """
         with self.transaction() as connection:
             self.store_documents(connection, batch, vectors)
+            if unread is not None:
+                self.put(unread=unread)
 
     def store_documents(
-        self, connection: sqlite3.Connection, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]
+        self, connection: sqlite3.Connection, batch: Sequence[FileUpdate], vectors: Mapping[bytes, bytes]
     ) -> None:
         """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
-        rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
+        tables = ("documents", "passages", "embeddings", "pending")
+        rows: dict[str, list[dict[str, Any]]] = {table: [] for table in tables}
         added: list[tuple[int, str, str]] = []  # (ID, context, text) for the postings
         for update in batch:
             if update.renamed_from is not None:
@@ -154,16 +162,47 @@ class Writer(Tables):
                     row = _passage_row(last, document_id, passage)
                     row["near_key"] = _near_key(file, document, passage)
                     rows["passages"].append(row)
-                    rows["embeddings"].append({"passage": last, "vector": vectors[row["content"]]})
+                    if vector := vectors.get(row["content"]):
+                        rows["embeddings"].append({"passage": last, "vector": vector})
+                    else:
+                        rows["pending"].append({"passage": last})
                     added.append((last, passage.context, passage.visible_text))
             if update.last:
                 stored = self.column("documents", "record", "file = ?", file)
                 gone = [record for record in stored if record not in update.records]
                 passages -= self._delete_documents(file, gone)
+        if rows["pending"]:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS pending ({PENDING}) STRICT")
         for table, rows_of_table in rows.items():
             self.insert(table, rows_of_table)
         self.put(passages=passages, last_passage=last)
         add(self, added)
+
+    def put_embeddings(
+        self, passages: Sequence[int], vectors: Sequence[bytes], *, on_demand: bool = False
+    ) -> None:
+        """Store the embeddings of pending passages, in their order; a passage that is pending no longer is left out.
+
+        Args:
+            on_demand: a question needed them. The generation stays, as it would otherwise change while the question is
+                answered; snapshots know the new state by a number of its own.
+        """
+        with self.transaction(same_answers=on_demand) as connection:
+            pending = set(pending_passages(connection).tolist())
+            encoded = {
+                passage: vector
+                for passage, vector in zip(passages, vectors, strict=True)
+                if passage in pending
+            }
+            self.insert(
+                "embeddings", ({"passage": key, "vector": vector} for key, vector in encoded.items())
+            )
+            for passage in encoded:
+                self.delete("pending", "passage = ?", passage)
+            if pending and len(encoded) == len(pending):
+                connection.execute("DROP TABLE pending")
+            if on_demand:
+                self.put(on_demand=one_meta(connection, "on_demand", 0) + len(encoded))
 
     def counts(self) -> tuple[int, int, int]:
         """Count documents, passages and tokens in the index."""
@@ -192,7 +231,7 @@ class Writer(Tables):
             self.put(passages=passages)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """End a run.
+        """End the first phase of a run: all files are read.
 
         Args:
             walked: the files that the walk of the folder skipped; they replace those of the last run.
@@ -201,7 +240,21 @@ class Writer(Tables):
         with self.transaction(same_answers=True):
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
+            self.delete("meta", "key = 'unread'")
             self.put(**meta)
+
+    def complete(self, **meta: Any) -> None:
+        """End a run; if nothing is pending, nothing is left in the index of passages that were.
+
+        Args:
+            meta: key-value pairs for table `meta`.
+        """
+        with self.transaction(same_answers=True) as connection:
+            if has_pending(connection) and not count_pending(connection):  # the last ones were deleted
+                connection.execute("DROP TABLE pending")
+            if not has_pending(connection):
+                self.delete("meta", "key IN ('lazy', 'on_demand')")
+            self.put(complete=True, **meta)
 
     def put_token_vectors(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Store token vectors, given as (passage ID, packed vectors)."""

@@ -117,6 +117,7 @@ class MilvusSnapshot(Snapshot):
     approximate = True
 
     def __init__(self, store: MilvusStore, collection: str) -> None:
+        self.pending = np.empty(0, dtype=np.int64)  # a server has only passages that are encoded
         self._store: MilvusStore = store
         self._client, self._collection = store.client, collection
         self._rows: dict[int, MilvusRow] = {}

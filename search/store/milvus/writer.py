@@ -11,7 +11,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,9 @@ class MilvusWriter(Writer):
         self._client.call("delete", server.collection, filter=f"passage > {last}")
         self._delete_gone()
 
-    def store(self, batch: Sequence[FileUpdate], vectors: dict[bytes, bytes]) -> None:
+    def store(
+        self, batch: Sequence[FileUpdate], vectors: Mapping[bytes, bytes], *, unread: int | None = None
+    ) -> None:
         with self.transaction() as connection:
             last = one_meta(connection, "last_passage")
             (number,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()

@@ -1,0 +1,92 @@
+"""Encode pending passages when a question looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from search.errors import SearchError
+from search.ranking.propose import Proposer
+from search.store.files import DATABASE, is_being_written, writer_lock
+from search.store.passages import PassageText, passage_texts
+from search.store.pending import NotEncoded
+
+if TYPE_CHECKING:
+    from search.encoding import Encoder
+    from search.ranking.question import EncodedQuery
+    from search.store.snapshot import Ids, Snapshot, Store
+
+Answer = TypeVar("Answer")
+
+_AT_A_TIME = 20  # passages; then the next ones are proposed with what these teach
+
+
+def encode_for(
+    store: Store,
+    encoder: Encoder,
+    query: EncodedQuery,
+    share: float,
+    passing: Callable[[Snapshot], Ids | None],
+    most: int,
+) -> int:
+    """Encode the pending passages that a question should look at; return their number.
+
+    Args:
+        share: weight of the cosine in the score.
+        passing: returns the passages of a snapshot that may be ranked; None for all.
+        most: maximum number of passages to encode.
+    """
+    if not share or not most:
+        return 0
+    proposer = Proposer(query, share)
+    looked = 0
+    while looked < most:
+        with store.reading() as snapshot:
+            if not len(snapshot.pending):
+                break
+            among = passing(snapshot)
+            left = most - looked
+            n = min(_AT_A_TIME, left) if len(snapshot.pending) > left else left
+            texts = passage_texts(snapshot.connection, proposer.next(snapshot, n, among))
+        if not texts:
+            break
+        _encode(store, encoder, texts)
+        looked += len(texts)
+    _keep(store)
+    return looked
+
+
+def encoding_what_lacks(
+    store: Store, encoder: Callable[[], Encoder], work: Callable[[], Answer]
+) -> Answer:
+    """Return the result of `work`; if it needs embeddings of pending passages, encode them and repeat it."""
+    while True:
+        try:
+            return work()
+        except NotEncoded as lacking:
+            with store.reading() as snapshot:
+                texts = passage_texts(snapshot.connection, lacking.passages)
+            _encode(store, encoder(), texts)
+            _keep(store)
+
+
+def _encode(store: Store, encoder: Encoder, texts: Sequence[PassageText]) -> None:
+    """Encode passages, and keep the embeddings in memory."""
+    vectors = encoder.encode([text.encoded for text in texts], role="document")
+    store.add_on_demand([text.id for text in texts], vectors)
+
+
+def _keep(store: Store) -> None:
+    """Store the embeddings in memory, if nobody else writes and the index can be written; they are only a saving."""
+    held = store.on_demand
+    if held is None or not len(held.ids):
+        return
+    with suppress(SearchError, OSError):
+        if is_being_written(store.path):
+            return
+        from search.store.writer import as_blob, writing
+
+        with writer_lock(store.path), writing(store.path / DATABASE) as writer:
+            writer.put_embeddings(held.ids.tolist(), list(map(as_blob, held.vectors)), on_demand=True)
+        store.forget_on_demand(held)
