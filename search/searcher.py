@@ -261,7 +261,7 @@ class Searcher:
         if explainer:
             whys = self.encoding_what_lacks(partial(explainer.explain, hits))
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(hits, coverage)
+        return Hits(hits).covered(coverage) if coverage else Hits(hits)
 
     def _look(
         self,
@@ -324,7 +324,7 @@ class Searcher:
                 hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
         hits = with_file_status(selection.ordered(hits))
         # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
-        return Hits((replace(hit, percentile=None, random_pairs=0) for hit in hits), coverage)
+        return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits).covered(coverage)
 
     @encodes_pending
     def explain(

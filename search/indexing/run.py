@@ -145,17 +145,23 @@ class Run:
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
-        self.writer.finish(skipped, updated=_now(), walked_ns=walked_ns, lazy=self.lazy)
-        if not self.writer.streams:
-            if not self.lazy:
-                self._encode_all()
+        if self.writer.streams:
             self._report_progress("saving")
-            self.derive()
+            self.writer.finish(skipped, complete=True, walked_ns=walked_ns, **self._about_the_end())
+            return self.report()
+        self.writer.finish(skipped, updated=_now(), walked_ns=walked_ns, lazy=self.lazy)
+        if not self.lazy:
+            self._encode_all()
+        self._report_progress("saving")
+        self.derive()
+        self.writer.complete(**self._about_the_end())
+        return self.report()
+
+    def _about_the_end(self) -> dict[str, Any]:
         about: dict[str, Any] = {"updated": _now()}
         if self.counts["encoded"]:
             about |= {"engine": self.encoder.runs_on, "model_notes": self.encoder.model_notes}
-        self.writer.complete(**about)
-        return self.report()
+        return about
 
     def _store_all(self, batches: Iterable[Sequence[FileUpdate]], files: int) -> None:
         """Store files that were read and cut, batch by batch; contents that are encoded keep their embeddings.
@@ -163,6 +169,7 @@ class Run:
         Args:
             files: number of files to read.
         """
+        self._report_progress("reading")
         for works in batches:
             files -= sum(work.last for work in works)
             keys = {
@@ -204,6 +211,7 @@ class Run:
         """Write everything derived from the passages: segments, null distribution, token vectors."""
         if count_pending(self.connection):
             return  # all of it needs the embeddings of all passages
+        segments.write_missing_codes(self.writer, self.index, self.encoder.dimension)
         segments.flush(self.writer, self.index, self.encoder.dimension)
         snapshot = Snapshot(Store(self.index), self.connection)
         renew_baseline(self.writer, snapshot, self.encoder)

@@ -108,7 +108,9 @@ class Fusion:
             least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n] - _ROUNDING
             needed = float((least - weight * cosine[-1]) / (1 - weight))
             others, lexical_of_others = self.keyword_scores.at_least(needed, among)
-            new = ~np.isin(others, ids) & ~np.isin(others, self._snapshot.pending)
+            new = ~np.isin(others, ids)
+            if len(self._snapshot.pending):
+                new &= ~np.isin(others, self._snapshot.pending)
             others, lexical_of_others = others[new], lexical_of_others[new]
             least_cosines = (least - (1 - weight) * lexical_of_others) / weight
             ids = np.concatenate([ids, others])

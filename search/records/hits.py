@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -163,9 +162,13 @@ class Hits(list[Hit], NotebookMixin):
         coverage: what the query has looked at, if the index is not complete; else None.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), coverage: Coverage | None = None) -> None:
-        super().__init__(hits if coverage is None else (replace(hit, coverage=coverage) for hit in hits))
-        self.coverage = coverage
+    coverage: Coverage | None = None
+
+    def covered(self, coverage: Coverage | None) -> Hits:
+        """Return these hits with what the query has looked at."""
+        hits = Hits(replace(hit, coverage=coverage) for hit in self)
+        hits.coverage = coverage
+        return hits
 
     def to_pandas(self) -> DataFrame:
         """Return a table with a row for each hit and a column for each field except the explanation.

@@ -93,6 +93,7 @@ class Store:
         latest_facts: facts about the newest state that was read; None before the first read.
         local: True if the passages are on this machine.
         on_demand: embeddings of pending passages that this process has computed; None if there are none.
+        incomplete: True if the last state that was read had passages to encode, or files to read.
     """
 
     local = True
@@ -107,6 +108,7 @@ class Store:
         self._seen: tuple[int, ...] = ()
         self.latest_facts: IndexMeta | None = None
         self.on_demand: OnDemand | None = None
+        self.incomplete = False
 
     @property
     def name(self) -> str:
@@ -135,14 +137,6 @@ class Store:
             with self.reading() as snapshot:
                 self.latest_facts, self._seen = snapshot.facts, seen
         return self.latest_facts
-
-    @property
-    def incomplete(self) -> bool:
-        """True if the last state that was read has passages that are not encoded, or files that are not read."""
-        state = self.state
-        if state is None:
-            return False
-        return bool(state.facts.unread or (state.pending is not None and len(state.pending)))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -211,9 +205,11 @@ class Store:
         return local.connection
 
     def codes(self, segment: Segment, dimension: int) -> Codes | None:
-        """Open the FAISS file of a segment. If it is damaged, set `problem` and return None."""
+        """Open the FAISS file of a segment; None if it is not written yet. If it is damaged, also set `problem`."""
         with self.lock:
             if segment.file not in self._codes:
+                if not segment.has_codes:
+                    return None
                 try:
                     self._codes[segment.file] = segment.open_codes(self.files, dimension)
                 except IndexDamaged:
@@ -296,10 +292,14 @@ class Snapshot(SnapshotReader):
         self._dimension = int(self.facts.fingerprint.dimension)
         if self._state.pending is None:
             self._state.pending = pending_passages(connection)
-        self._is_incomplete = len(self._state.pending) > 0
-        held = store.on_demand or OnDemand.none(self._dimension)
-        self._on_demand = held.among(self._state.pending)
-        self.pending = np.setdiff1d(self._state.pending, self._on_demand.ids, assume_unique=True)
+        self.pending, self._on_demand = self._state.pending, store.on_demand
+        self._is_incomplete = len(self.pending) > 0
+        store.incomplete = self._is_incomplete or self.facts.unread > 0
+        if not self._is_incomplete:
+            self._on_demand = None
+        elif self._on_demand is not None:
+            self._on_demand = self._on_demand.among(self.pending)
+            self.pending = np.setdiff1d(self.pending, self._on_demand.ids, assume_unique=True)
 
     @property
     def encoded(self) -> int:
@@ -327,8 +327,12 @@ class Snapshot(SnapshotReader):
             terms: terms of the query. Ignored here; a server also considers passages with these terms.
         """
         self._store.searches += 1
-        among = None if among is None else self.without_pending(among)
-        return nearest_of(partial(self._exact_cosines, query), self._views(among), query, k)
+        if among is not None and self._is_incomplete:
+            among = self.without_pending(among)
+        cosines = partial(cosines_of, self.connection, query)
+        if self._on_demand is not None:
+            cosines = partial(self._exact_cosines, query)
+        return nearest_of(cosines, self._views(among), query, k)
 
     def without_pending(self, passages: Ids) -> Ids:
         """Return the passages that are encoded, in their order."""
@@ -336,14 +340,14 @@ class Snapshot(SnapshotReader):
 
     def _require_encoded(self, passages: Ids) -> None:
         """Raise NotEncoded if one of the passages is pending."""
-        if len(self.pending) and len(pending := np.intersect1d(passages, self.pending)):
+        if len(pending := np.intersect1d(passages, self.pending)):
             raise NotEncoded(pending)
 
     def _exact_cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float32]:
         """Return the (n,) exact cosines of passages with increasing IDs."""
-        rows, is_here = self._on_demand.rows(passages)
-        if not is_here.any():
+        if self._on_demand is None:
             return cosines_of(self.connection, query, passages)
+        rows, is_here = self._on_demand.rows(passages)
         cosines = np.empty(len(passages), dtype=np.float32)
         cosines[is_here] = exact_cosines(self._on_demand.vectors[rows[is_here]], query)
         cosines[~is_here] = cosines_of(self.connection, query, passages[~is_here])
@@ -362,7 +366,8 @@ class Snapshot(SnapshotReader):
             NotEncoded: some of the passages are pending.
         """
         ids, positions = np.unique(passages, return_inverse=True)
-        self._require_encoded(ids)
+        if self._is_incomplete:
+            self._require_encoded(ids)
         is_needed = np.ones(len(ids), dtype=bool)
         if least is not None and len(ids) > _MAX_EXACT:
             rough_query = RoughQuery(query)
@@ -381,10 +386,13 @@ class Snapshot(SnapshotReader):
         """
         targets = np.array(passages, dtype=np.int64)
         ids = np.unique(targets)
-        self._require_encoded(ids)
-        rows, is_here = self._on_demand.rows(ids)
+        if self._is_incomplete:
+            self._require_encoded(ids)
         vectors = np.empty((len(ids), self._dimension), dtype=np.float32)
-        vectors[is_here] = self._on_demand.vectors[rows[is_here]]
+        is_here = np.zeros(len(ids), dtype=bool)
+        if self._on_demand is not None:
+            rows, is_here = self._on_demand.rows(ids)
+            vectors[is_here] = self._on_demand.vectors[rows[is_here]]
         blocks = [block for _, block in self.embedding_blocks(ids[~is_here])]
         if blocks:
             vectors[~is_here] = np.concatenate(blocks)
@@ -409,19 +417,16 @@ class Snapshot(SnapshotReader):
         """
         views = []
         for segment in self._state.segments:
-            part = self._codes(segment) or self._flat(segment.first, segment.last)
+            codes = self._store.codes(segment, self._dimension)
+            part = codes or self._flat(segment.first, segment.last)
             if isinstance(part, Codes):
                 part.stays_mapped = self._store.searches > 1
             views.append(self._view(part, among))
         views.append(self._view(self._flat(self._state.after + 1), among))
-        if len(self._on_demand.ids):
+        if self._on_demand is not None:
             here = FlatVectors([(self._on_demand.ids, self._on_demand.vectors)], self._dimension)
             views.append(self._view(here, among))
         return views
-
-    def _codes(self, segment: Segment) -> Codes | None:
-        """Return the codes of a segment; None if the file is damaged, or not written yet."""
-        return self._store.codes(segment, self._dimension) if segment.has_codes else None
 
     def _view(self, part: Codes | FlatVectors, among: Ids | None = None) -> PartView:
         if among is None:  # in memory there are no deleted passages
@@ -519,7 +524,7 @@ class Snapshot(SnapshotReader):
 
     def ids(self) -> Ids:
         """Return the ids of all passages."""
-        codes = [self._codes(segment) for segment in self._state.segments]
+        codes = [self._store.codes(segment, self._dimension) for segment in self._state.segments]
         in_segments = [self._view(part).passages for part in codes if part is not None]
         if len(in_segments) < len(codes):
             in_segments = []

@@ -30,6 +30,7 @@ from search.records.reports import Report
 from search.records.visible_text import visible
 from search.searcher import Searcher
 from search.store import opening
+from search.store.pending import pending_passages
 from search.store.settings import PassageSettings, Source
 from tests.bm25 import brute_force
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
@@ -229,8 +230,9 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
 def leftovers(index: Path) -> list[str]:
     """Files of an index that should not be there after a run that came to its end."""
     with closing(_connected(index)) as connection:
-        files = [file for (file,) in connection.execute("SELECT file FROM segments")]
-    segment_files = {f"ann/{file}.{kind}" for file in files for kind in ("faiss", "words")}
+        rows = connection.execute("SELECT file, codes_crc >= 0 FROM segments").fetchall()
+    segment_files = {f"ann/{file}.words" for file, _ in rows}
+    segment_files |= {f"ann/{file}.faiss" for file, has_codes in rows if has_codes}
     allowed = segment_files | {"index.db", "writer.lock"}
     present = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
     return sorted(f"'{name}' is left behind" for name in present - allowed) + sorted(
@@ -243,9 +245,13 @@ def _damage(index: Path) -> list[str]:
     with closing(_connected(index)) as connection:
         problems = [row[0] for row in connection.execute("PRAGMA quick_check") if row[0] != "ok"]
         problems += [f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
-        bare = connection.execute(
-            "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage FROM embeddings)"
-        ).fetchone()[0]
+        pending = set(pending_passages(connection).tolist())
+        bare = {
+            id_
+            for (id_,) in connection.execute(
+                "SELECT id FROM passages WHERE id NOT IN (SELECT passage FROM embeddings)"
+            )
+        }
         rows = connection.execute(
             "SELECT id, context, text, hidden, vector FROM passages JOIN embeddings ON passage = id"
         ).fetchall()
@@ -255,7 +261,9 @@ def _damage(index: Path) -> list[str]:
     for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
         if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):
             problems.append(f"passage {id_} has the embedding of something else")
-    return problems + ([f"{bare} passages have no embedding"] if bare else [])
+    return problems + (
+        [f"passages {bare} lack embeddings, {pending} are pending"] if bare != pending else []
+    )
 
 
 def _checked(reader: Index, harmed: Collection[str]) -> list[str]:
