@@ -186,6 +186,7 @@ def _reading(source: Source) -> Iterator[Snapshot]:
     with Store(path).reading() as snapshot:
         if not snapshot.facts.passages:
             raise InputError(f"the index in '{path}' has no passages to export.")
+        snapshot.require_complete("the export")
         yield snapshot
 
 

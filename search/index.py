@@ -45,7 +45,15 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation
     from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.options import SourceOptions
-    from search.records.reports import Changes, CheckReport, Progress, Report, Status, Upserted
+    from search.records.reports import (
+        Changes,
+        CheckReport,
+        Lazy,
+        Progress,
+        Report,
+        Status,
+        Upserted,
+    )
 
     AnyHit: TypeAlias = Hit | int | str | Path
     OnProgress: TypeAlias = Callable[[Progress], None]
@@ -111,7 +119,7 @@ class Index:
         progress: OnProgress | None = None,
         store: str | None = None,
         store_index: str | None = None,
-        lazy: bool = False,
+        lazy: Lazy = False,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
         **options: Unpack[BuildOptions],
@@ -138,8 +146,8 @@ class Index:
                 With `rebuild`, data that another index streamed there are replaced.
             store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
                 the existing type; "FLAT" for a new one.
-            lazy: do not encode the passages now: each query encodes the ones that it looks at. Later runs without
-                `lazy` encode the others.
+            lazy: do not encode the passages now: each query encodes the ones that it looks at. True: `update` does not
+                encode the others, either; "once": it does. A later `build` without `lazy` encodes them in any case.
             encoder, encoder_name: an encoder to use instead of a model, as for `create`; `model` may be one, too.
 
         An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
@@ -294,12 +302,12 @@ class Index:
         *,
         workers: int | str | None = None,
         progress: OnProgress | None = None,
-        lazy: bool | None = None,
+        lazy: Lazy | None = None,
     ) -> Report:
         """Update the index after changes in its folder, with the settings it was built with.
 
         Args:
-            workers, progress, lazy: as for `build`; None keeps an index lazy that the last run left so.
+            workers, progress, lazy: as for `build`; None keeps the setting.
 
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index stays unchanged.

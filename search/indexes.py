@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import groupby
-from operator import attrgetter
+from operator import add, attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -24,7 +25,7 @@ from search.errors import (
 from search.index import Index, searcher_of
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
-from search.records.hits import Hit, Hits
+from search.records.hits import Coverage, Hit, Hits
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
 from search.store.home import is_own
@@ -144,7 +145,10 @@ class Indexes:
         options |= {"offset": 0, "sort": "score"}
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
-        lists = list(self._hits(text, selection.last, options))
+        lists, coverages = list[list[Hit]](), list[Coverage]()
+        for hits, coverage in self._hits(text, selection.last, options):
+            lists.append(hits)
+            coverages.append(coverage)
         if selection.group:
             groups = _by_score([list(group) for hits in lists for _, group in groupby(hits, _document)])
         else:
@@ -155,10 +159,12 @@ class Indexes:
         verdict = best and max(filter(None, others), key=attrgetter("probability"))
         selected = [hit for group in groups[selection.offset : selection.last] for hit in group]
         hits = [replace(hit, rank=rank, verdict=verdict) for rank, hit in enumerate(selected, first)]
+        covered = reduce(add, coverages) if coverages else None
         if explain:
             whys = self.explain(text, hits, layer=layer)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(selection.ordered(hits))
+        merged = Hits(selection.ordered(hits))
+        return merged if covered is None or covered.complete else merged.covered(covered)
 
     def _passes(self, where: str) -> bool:
         return any(searcher_of(index).passes(where) for index in self.all)
@@ -192,8 +198,8 @@ class Indexes:
         }
         return [next(results[index]) for index in of]
 
-    def _hits(self, text: Query, k: int, options: QueryOptions) -> Iterator[list[Hit]]:
-        """Yield the hits of each index that has the fields of the filter."""
+    def _hits(self, text: Query, k: int, options: QueryOptions) -> Iterator[tuple[list[Hit], Coverage]]:
+        """Yield the hits of each index that has the fields of the filter, and what was looked at."""
         notes: list[str] = []
         lacking: SearchError | None = None
         misses: list[WordMissing] = []
@@ -207,7 +213,8 @@ class Indexes:
                 lacking = error
                 notes.append(f"skipped index '{name}': {str(error).partition(chr(10))[0]}")
             else:
-                yield [replace(hit, index=name, rank_before=None) for hit in hits]
+                found = [replace(hit, index=name, rank_before=None) for hit in hits]
+                yield found, searcher_of(index).coverage(hits)
         if lacking and len(notes) == len(self.all):
             raise lacking
         for word in options.get("without") or ():

@@ -49,7 +49,9 @@ from search.records.options import (
     SelectionOptions,
     SimilarOptions,
 )
+from search.store.database import one_meta, reading
 from search.store.earlier_format import EarlierFormatStore
+from search.store.files import DATABASE
 from search.store.freshness import with_file_status
 from search.store.layout import find_index_path, is_index, needs_local_index
 from search.store.opening import is_trusted, opened
@@ -279,6 +281,11 @@ class Searcher:
             if not (len(snapshot.pending) or facts.unread):
                 return None
             return Coverage(snapshot.encoded, facts.passages, looked, facts.unread)
+
+    def coverage(self, hits: Hits) -> Coverage:
+        """Return what a query has looked at, also in a complete index."""
+        passages = self.store.facts.passages
+        return hits.coverage or Coverage(passages, passages, complete=True)
 
     def encoding_what_lacks(self, work: Callable[[], Answer]) -> Answer:
         """Return the result of `work`; passages that it needs and that are pending are encoded."""
@@ -519,6 +526,15 @@ class Searcher:
         with suppress(SearchError), self.store.reading() as snapshot:
             ids = snapshot.passing(combined_filter(where=where))
             return not snapshot.approximate and ids is not None and len(ids) > 0
+        return False
+
+    @property
+    def to_complete(self) -> bool:
+        """True if passages are pending, and the user has not left the index lazy, and it may be completed here."""
+        with suppress(SearchError):
+            if is_trusted(self.store) and self.store.facts and self.store.incomplete:
+                with reading(self.store.path / DATABASE) as connection:
+                    return not one_meta(connection, "lazy", False)
         return False
 
     def pending_update(self) -> Pending:

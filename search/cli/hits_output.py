@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.ranking.question import Query
     from search.records.explanations import Explanation, Highlight
-    from search.records.hits import Hit, Surroundings
+    from search.records.hits import Hit, Hits, Surroundings
     from search.render.terminal import Canvas
 
 Format = Literal["paths", "line"]
@@ -108,6 +108,25 @@ class HitsOutput(Output):
             "line": lambda: draw.sentence_lines(hits, marks),
         }
         echo(write[self.format]())
+
+
+def about_coverage(opened: Searchable, hits: Hits) -> list[str]:
+    """Return a note on what the query has looked at, and how to complete the index; none if it is complete."""
+    from search.index import searcher_of
+    from search.indexes import Indexes
+    from search.store.files import is_being_written
+    from search.store.home import index_command
+
+    if not hits.coverage:
+        return []
+    indexes = opened.all if isinstance(opened, Indexes) else [opened]
+    commands = [
+        index_command(index.path, searcher_of(index).store.facts.folders)
+        for index in indexes
+        if searcher_of(index).store.incomplete and not is_being_written(index.path)
+    ]
+    finish = f". To encode the rest, run: {' ; '.join(commands)}" if commands else ""
+    return [f"{hits.coverage.sentence}{finish}"]
 
 
 def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:

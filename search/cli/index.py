@@ -66,10 +66,17 @@ def index(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running, and index changed files until Ctrl-C.")
     ] = False,
+    lazy: Annotated[
+        bool,
+        typer.Option(
+            "--lazy", help="Stop when the text can be searched; each query encodes what it looks at."
+        ),
+    ] = False,
 ) -> None:
     """Index folders of text, or update their index.
 
-    Encodes only new and changed text. To continue an interrupted run, run the same command again.
+    First the text is stored, and can be asked for; then it is encoded, if it is new or has changed. To continue an
+    interrupted run, run the same command again.
     """
     from search.index import Index
     from search.render import json, reports
@@ -99,6 +106,7 @@ def index(
             rebuild=rebuild,
             workers=workers,
             progress=progress,
+            lazy=lazy,
             **vars(engine),
             **files,
             **model,

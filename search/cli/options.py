@@ -7,16 +7,19 @@ or a TypedDict of `search.records.options`. `flattened` makes an option of each 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints, is_typeddict
 
 import typer
 
 from search.cli.output import note, progress_bar, stopped_gently
-from search.errors import SearchError
+from search.errors import IndexNotFound, SearchError
 from search.records import option_tools, options
 from search.records.options import EngineName
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.indexes import Indexes
-    from search.records.reports import Report
+    from search.records.reports import Lazy, Report
     from search.records.tokens import Layer
 
     Searchable: TypeAlias = Index | Indexes
@@ -192,6 +195,12 @@ class AnyIndexOptions(EngineOptions):
             "Name or path; may be repeated. Default: $SEEWHY_INDEX, the current folder's, or the only one."
         ),
     ] = None
+    folder: Annotated[
+        Path | None,
+        hits_option(
+            "--in", metavar="FOLDER", help="Search this folder, which need not have been indexed before."
+        ),
+    ] = None
     all_indexes: Annotated[
         bool, hits_option("--all-indexes", help="Search all indexes in your data folder.")
     ] = False
@@ -212,6 +221,10 @@ class AnyIndexOptions(EngineOptions):
         named = self.index or []
         keywords: dict[str, Any] = {"offline": self.offline, "engine": self.engine}
         opened: Index | Indexes
+        if self.folder:
+            if named or self.all_indexes:
+                raise typer.BadParameter("give either a folder or an index.")
+            return self._of_folder(self.folder, quiet, keywords)
         if self.all_indexes or len(named) > 1:
             opened = Indexes.open(None if self.all_indexes else named, **keywords)
         else:
@@ -223,12 +236,44 @@ class AnyIndexOptions(EngineOptions):
                 _catch_up(index, quiet)
         return opened
 
+    def _of_folder(self, folder: Path, quiet: bool, keywords: dict[str, Any]) -> Index:
+        """Open the index of a folder; if there is none, store its text, so that it can be asked for."""
+        from search.cli.config import model_for_new_indexes
+        from search.index import Index
+        from search.store.layout import index_path_for, is_index
+        from search.store.settings import Folders
 
-def _update(opened: Index, quiet: bool) -> None:
+        if is_index(index_path_for(Folders.of(folder), None)):
+            with suppress(IndexNotFound):
+                opened = Index.open(folder, **keywords)
+                _update(opened, quiet) if self.update else _catch_up(opened, quiet)
+                return opened
+        model: dict[str, Any] = {"model": model_for_new_indexes()}
+        with stopped_gently(quiet), progress_bar(quiet) as progress:
+            return Index.build(folder, lazy="once", progress=progress, **keywords, **model)
+
+
+def split_folder(words: Sequence[str]) -> tuple[str, Path | None]:
+    """Return the text of a query, and the folder that was typed after it; None if there is none.
+
+    The last argument is a folder if there is one of this name, and if it is written as a path, or the text before it is
+    a single argument in quotes.
+    """
+    *text, last = words
+    is_path = last in (".", "..") or last.startswith("~") or "/" in last or os.sep in last
+    is_apart = len(text) == 1 and " " in text[0]
+    if text and (is_path or is_apart):
+        folder = Path(last).expanduser()
+        if folder.is_dir():
+            return " ".join(text), folder
+    return " ".join(words), None
+
+
+def _update(opened: Index, quiet: bool, lazy: Lazy | None = None) -> None:
     """Update an index and note the changes; only note a failure, as the old index can be searched."""
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
-            _note_changes(opened.update(progress=progress), quiet)
+            _note_changes(opened.update(progress=progress, lazy=lazy), quiet)
     except (SearchError, OSError) as error:
         note(f"note: the index could not be updated: {error}", quiet)
 
@@ -242,7 +287,9 @@ def _catch_up(opened: Index, quiet: bool) -> None:
     except (SearchError, OSError):  # the query itself meets the same error
         return
     if pending == "small":
-        _update(opened, quiet)
+        # In an index that is not complete, the update does not wait for the other passages.
+        is_incomplete = searcher_of(opened).store.incomplete
+        _update(opened, quiet, "once" if is_incomplete else None)
     elif pending == "large":
         from search.store.home import index_command
 

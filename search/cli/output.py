@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -271,17 +272,36 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from search.render.format import duration
+
     console = Console(stderr=True)
+    started = time.monotonic()
     with Bar(console=console, transient=True, speed_estimate_period=_SECONDS_OF_SPEED) as bar:
         task = bar.add_task("")
-        yield lambda state: bar.update(
-            task, description=_described(state), completed=state.done, total=max(state.total, 1)
-        )
+        stage = ""
+
+        def show(state: Progress) -> None:
+            nonlocal task, stage
+            if state.stage == "encoding" != stage and state.searchable:
+                seconds = duration(time.monotonic() - started)
+                console.print(
+                    f"Searchable in {seconds} ({state.searchable:,} passages). You can ask now."
+                )
+                bar.remove_task(task)  # the time that is left is that of the new task
+                task = bar.add_task("")
+            stage = state.stage
+            bar.update(
+                task, description=_described(state), completed=state.done, total=max(state.total, 1)
+            )
+
+        yield show
 
 
 def _described(state: Progress) -> str:
     if state.stage == "training":
         return f"training step {state.done:,} of {state.total:,}"
+    if state.searchable:
+        return f"Meaning: {state.passages:,} of {state.searchable:,} passages"
     return f"{state.stage} {state.passages:,} passages" if state.passages else state.stage
 
 
@@ -291,5 +311,8 @@ def stopped_gently(quiet: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        note("seewhy: stopped. Finished work is saved; to continue, run the same command again.", quiet)
+        note(
+            "seewhy: stopped. What is done is saved and can be asked for; to continue, run the same command again.",
+            quiet,
+        )
         raise

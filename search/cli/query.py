@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.hits_output import HitsOutput, about_age
+from search.cli.hits_output import HitsOutput, about_age, about_coverage
 from search.cli.matrices import HitMatrices
 from search.cli.options import (
     AnyIndexOptions,
@@ -19,6 +20,7 @@ from search.cli.options import (
     hits_option,
     passage_id,
     passage_or_path,
+    split_folder,
 )
 from search.cli.output import Output
 from search.errors import InputError, quoted
@@ -42,7 +44,11 @@ def query(
 
     With --matrices, --csv and --png write files instead of printing matrices; files that exist are replaced.
     """
-    text = " ".join(words)
+    text, folder = split_folder(words)
+    if folder:
+        if index.folder:
+            raise typer.BadParameter("give the folder once: as the last argument or with --in.")
+        index = replace(index, folder=folder)
     keywords: dict[str, Any] = {**selection, **ranking, **filters}
     explained = matrices.keywords(output)
     opened = index.open(output.quiet)
@@ -68,7 +74,7 @@ def query(
         output.note(
             f"\nExplain hit {hits[0].rank}: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
-    output.remarks([*about_age(opened, hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes, *about_coverage(opened, hits)])
 
 
 def _why_none(opened: Searchable, text: str, chosen: dict[str, Any]) -> str:
@@ -141,7 +147,7 @@ def similar(
         )
         marks = [()] * len(hits)
         output.print(hits, output.around(hits), marks, no_hits=none, grouped=selection["group"])
-    output.remarks([*about_age(opened, hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes, *about_coverage(opened, hits)])
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:

@@ -41,5 +41,11 @@ def search(
         raise OptionalDependency("textual", "tui", "seewhy search")
     opened = index.open()
     from search.cli.interactive import SearchApp
+    from search.index import searcher_of
+    from search.indexes import Indexes
+    from search.indexing.background import completing
 
-    SearchApp(opened, " ".join(words or ()), **mode, **filters, **length).run()
+    all_opened = opened.all if isinstance(opened, Indexes) else [opened]
+    to_complete = [item.path for item in all_opened if searcher_of(item).to_complete]
+    with completing(to_complete):
+        SearchApp(opened, " ".join(words or ()), **mode, **filters, **length).run()

@@ -71,6 +71,7 @@ def serve(
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise OptionalDependency(package, "server", "the server")
+    from search.indexing.background import completing
     from search.serving.app import application
     from search.serving.app_state import AppState
     from search.serving.guard import Settings
@@ -89,12 +90,13 @@ def serve(
         note(f"token for this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C stops it)", quiet)
     prepare = partial(_prepare, served, address if open_ else "", quiet)
-    live(
-        configured(application(served, settings)),
-        listening,
-        [prepare],
-        served.ends,
-    )
+    with completing(served.to_complete):
+        live(
+            configured(application(served, settings)),
+            listening,
+            [prepare],
+            served.ends,
+        )
 
 
 def _prepare(served: AppState, address: str, quiet: bool, ends: threading.Event) -> None:

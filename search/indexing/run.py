@@ -27,7 +27,7 @@ from search.indexing.read import batches_ahead, cutter_for, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.indexing.token_vectors import add_missing_token_vectors
 from search.records.documents import Document, Passage
-from search.records.reports import Outcome, Progress, Report
+from search.records.reports import Lazy, Outcome, Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
@@ -89,7 +89,7 @@ class Run:
         away: folders that are gone or contain no text, see `RunPlan`.
         workers: pool of workers that encode passages; None if this process encodes.
         earlier: the index that a rebuild replaces, whose embeddings are taken over; None to encode all passages.
-        lazy: leave out the second phase: passages are encoded when they are asked for.
+        lazy: leave out the second phase.
     """
 
     folder: Path
@@ -105,7 +105,7 @@ class Run:
     away: tuple[str, ...] = ()
     workers: Workers | None = None
     earlier: Earlier | None = None
-    lazy: bool = False
+    lazy: Lazy = False
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
@@ -149,7 +149,7 @@ class Run:
             self._report_progress("saving")
             self.writer.finish(skipped, complete=True, walked_ns=walked_ns, **self._about_the_end())
             return self.report()
-        self.writer.finish(skipped, updated=_now(), walked_ns=walked_ns, lazy=self.lazy)
+        self.writer.finish(skipped, updated=_now(), walked_ns=walked_ns, lazy=self.lazy is True)
         if not self.lazy:
             self._encode_all()
         self._report_progress("saving")
@@ -188,15 +188,23 @@ class Run:
         if not pending:
             return
         total = pending_tokens(self.connection)
-        encoded = self.writer.counts()[1] - pending
+        passages = self.writer.counts()[1]
+        encoded = passages - pending
 
-        def on_encoded(passages: int, contents: int, tokens: int) -> None:
+        def on_encoded(done: int, contents: int, tokens: int) -> None:
             nonlocal encoded
-            encoded += passages
-            self.counts.update(encoded=contents, reused=passages - contents)
+            encoded += done
+            self.counts.update(encoded=contents, reused=done - contents)
             if self.progress:
                 self.progress(
-                    Progress("encoding", min(tokens, total), total, passages=encoded, tokens=tokens)
+                    Progress(
+                        "encoding",
+                        min(tokens, total),
+                        total,
+                        passages=encoded,
+                        tokens=tokens,
+                        searchable=passages,
+                    )
                 )
 
         on_encoded(0, 0, 0)
@@ -389,6 +397,7 @@ class Run:
             skipped=skipped_groups(self.connection),
             seconds=0.0,
             notes=tuple(notes),
+            pending=count_pending(self.connection),
             **{name: self.counts[name] for name in _REPORTED},
         )
 

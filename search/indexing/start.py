@@ -19,7 +19,7 @@ from search.store.layout import DATABASE, streamed
 from search.store.settings import Folders, PassageSettings
 
 if TYPE_CHECKING:
-    from search.records.reports import Changes, Progress, Report
+    from search.records.reports import Changes, Lazy, Progress, Report
 
 
 def build(
@@ -34,7 +34,7 @@ def build(
     engine: EngineName,
     workers: int | str | None,
     progress: Callable[[Progress], None] | None,
-    lazy: bool = False,
+    lazy: Lazy = False,
 ) -> tuple[Encoder, Report]:
     """Index folders, or update their index; see `Index.build`.
 
@@ -72,7 +72,7 @@ def build_again(
     engine: EngineName,
     workers: int | str | None,
     progress: Callable[[Progress], None] | None,
-    lazy: bool | None = None,
+    lazy: Lazy | None = None,
 ) -> Report:
     """Update an index with the settings it was built with; see `Index.update`."""
     meta = read_meta(index_path / DATABASE)
@@ -87,7 +87,7 @@ def build_again(
             progress=progress,
             workers=pool,
             server=server_for(index_path, {"store": streamed(index_path).get("address")}),
-            lazy=bool(meta.get("lazy")) if lazy is None else lazy,
+            lazy=(meta.get("lazy") or lazy or False) if lazy in (None, "once") else lazy,
         )
 
 

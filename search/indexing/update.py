@@ -22,7 +22,7 @@ from search.errors import InputError, SearchError
 from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.compare import nothing_to_index, walk_folder
 from search.indexing.run import Run
-from search.records.reports import Progress, Report
+from search.records.reports import Lazy, Progress, Report
 from search.store.contents import require_no_contents
 from search.store.database import (
     carried_over,
@@ -64,7 +64,7 @@ def update(
     progress: Callable[[Progress], None] | None = None,
     workers: Workers | None = None,
     server: Server | None = None,
-    lazy: bool = False,
+    lazy: Lazy = False,
 ) -> Report:
     """Build or update the index of a folder.
 

@@ -24,6 +24,9 @@ def document_map(snapshot: Snapshot) -> DocumentMap:
     sample = snapshot.some_documents(-(-documents // MAX_POINTS) or 1)[:MAX_POINTS]
     most = max(1, _MAX_PASSAGES // max(1, len(sample)))
     passages = snapshot.first_passages([row[0] for row in sample], most)
+    if len(snapshot.pending):  # a document is placed by its passages that are encoded
+        encoded = {id_: snapshot.without_pending(np.array(ids)).tolist() for id_, ids in passages.items()}
+        passages = {id_: ids for id_, ids in encoded.items() if ids}
     sample = [row for row in sample if row[0] in passages]
     if not sample:
         return DocumentMap((), {}, documents, 0.0)

@@ -27,6 +27,7 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
             f"the threshold is {threshold}; give a cosine above 0 and at most 1, for example 0.95."
         )
     with store.reading() as snapshot:
+        snapshot.require_complete("the list of duplicates")
         blocks = list(snapshot.embedding_blocks(snapshot.passing(where)))
         if not blocks:
             return []

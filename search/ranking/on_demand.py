@@ -53,7 +53,7 @@ def encode_for(
             break
         _encode(store, encoder, texts)
         looked += len(texts)
-    _keep(store)
+    _keep(store, encoder)
     return looked
 
 
@@ -68,7 +68,7 @@ def encoding_what_lacks(
             with store.reading() as snapshot:
                 texts = passage_texts(snapshot.connection, lacking.passages)
             _encode(store, encoder(), texts)
-            _keep(store)
+            _keep(store, encoder())
 
 
 def _encode(store: Store, encoder: Encoder, texts: Sequence[PassageText]) -> None:
@@ -77,7 +77,7 @@ def _encode(store: Store, encoder: Encoder, texts: Sequence[PassageText]) -> Non
     store.add_on_demand([text.id for text in texts], vectors)
 
 
-def _keep(store: Store) -> None:
+def _keep(store: Store, encoder: Encoder) -> None:
     """Store the embeddings in memory, if nobody else writes and the index can be written; they are only a saving."""
     held = store.on_demand
     if held is None or not len(held.ids):
@@ -89,4 +89,5 @@ def _keep(store: Store) -> None:
 
         with writer_lock(store.path), writing(store.path / DATABASE) as writer:
             writer.put_embeddings(held.ids.tolist(), list(map(as_blob, held.vectors)), on_demand=True)
+            writer.note(engine=encoder.runs_on)
         store.forget_on_demand(held)

@@ -37,16 +37,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a query has looked at, in an index that is not complete; the same for all hits of a list.
+    """What a query has looked at; the same for all hits of a list.
 
-    The scores of the hits are exact, but passages that are not encoded may be missing among them.
+    In an index that is not complete, the scores of the hits are exact, but passages that are not encoded may be missing
+    among them.
 
     Attributes:
         encoded: number of passages that are encoded, with those of this query.
         passages: number of passages in the index.
         for_query: number of passages that were encoded for this query.
         unread: number of files that the run in progress has not read yet.
-        complete: False: better passages may be missing.
+        complete: False if better passages may be missing.
     """
 
     encoded: int
@@ -54,6 +55,16 @@ class Coverage:
     for_query: int = 0
     unread: int = 0
     complete: bool = False
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """Return what a query has looked at in two indexes."""
+        return Coverage(
+            self.encoded + other.encoded,
+            self.passages + other.passages,
+            self.for_query + other.for_query,
+            self.unread + other.unread,
+            self.complete and other.complete,
+        )
 
     @property
     def sentence(self) -> str:

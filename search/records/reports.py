@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from search.records.documents import Annotator
 
 MEMORY = "documents from memory"
+
+Lazy: TypeAlias = bool | Literal["once"]
+"""Whether a run leaves out the second phase, so that passages are encoded when they are asked for: True for good;
+"once" if a later run may complete the index."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +22,10 @@ class Progress:
 
     Attributes:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
-        done, total: number of bytes of source files that are done, and in total.
-        documents, passages, tokens: numbers since the start of this run.
+        done, total: what is done, and in total: bytes of source files; in the stage "encoding", tokens.
+        documents, passages, tokens: numbers since the start of this run; in the stage "encoding", the passages that are
+            encoded in the whole index.
+        searchable: in the stage "encoding", number of passages in the index, all of which can be asked for.
     """
 
     stage: str
@@ -28,6 +34,7 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
+    searchable: int = 0
 
 
 class Outcome(Enum):
@@ -93,6 +100,7 @@ class Report:
         skipped: files that were left out, by reason.
         seconds: duration of the run.
         notes: sentences about decisions that the run made for the user.
+        pending: number of passages in the index that are not encoded.
     """
 
     folder: str
@@ -112,6 +120,7 @@ class Report:
     seconds: float
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    pending: int = 0
 
     @property
     def nothing_changed(self) -> bool:
@@ -146,7 +155,9 @@ class Status:
         engine: engine and device of the last encoding.
         bytes: size on disk; 0 for an index on a server.
         updated: end of the last run, in RFC 3339; "" if no run has finished.
-        complete: True if the last run finished.
+        complete: True if the last run finished, and all passages are encoded unless the index is lazy.
+        pending: number of passages that are not encoded.
+        lazy: True if passages are encoded only when they are asked for.
         running: True if a run is in progress; its uncommitted changes are not included.
         command: command that continues an interrupted run; "" if none is needed.
         annotations: annotators of its passages, with their progress.
@@ -175,6 +186,8 @@ class Status:
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    pending: int = 0
+    lazy: bool = False
 
 
 Severity = Literal["ok", "stale", "damaged"]

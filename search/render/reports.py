@@ -53,7 +53,10 @@ def report(canvas: Canvas, done: Report) -> None:
     )
     canvas.line(f"{did}.", style="bold", whole=True)
     reused = f", {done.reused:,} reused" if done.reused else ""
-    work = "" if done.nothing_changed else f" ({done.encoded:,} encoded{reused})"
+    pending = f", {done.pending:,} pending" if done.pending else ""
+    work = f" ({done.encoded:,} encoded{reused}{pending})"
+    if done.nothing_changed and not (done.encoded or done.pending):
+        work = ""
     canvas.facts(
         (
             ("index", escape(shown_path(done.index))),
@@ -65,6 +68,8 @@ def report(canvas: Canvas, done: Report) -> None:
         )
     )
     _draw_skipped(canvas, done.skipped)
+    if done.pending:
+        canvas.line("Pending passages are encoded when a question looks at them.", style="dim")
 
 
 @as_text
@@ -191,6 +196,7 @@ def status(canvas: Canvas, state: Status) -> None:
             ("passages", f"{state.passages:,}"),
             ("tokens", f"{state.tokens:,}"),
             ("vectors", state.vectors),
+            *_coverage_of(state),
             *([("size", size(state.bytes))] if state.bytes else []),
             ("updated", state.updated[:19].replace("T", " ") or "never completed"),
             ("skipped", skipped_line(state.skipped)),
@@ -201,12 +207,30 @@ def status(canvas: Canvas, state: Status) -> None:
     canvas.notes(state.notes)
     if state.running:
         canvas.line("Indexing is in progress. These are the contents so far.", style="yellow")
+    elif state.lazy and state.pending:
+        canvas.line(
+            f"Passages are encoded when a question looks at them. To encode all: {escape(state.command)}",
+            whole=True,
+        )
+    elif state.pending:
+        canvas.line(
+            f"Not all passages are encoded. Continue with: {escape(state.command)}",
+            style="yellow",
+            whole=True,
+        )
     elif not state.complete:
         canvas.line(
             f"The last run was interrupted. Continue with: {escape(state.command)}",
             style="yellow",
             whole=True,
         )
+
+
+def _coverage_of(state: Status) -> list[tuple[str, str]]:
+    if not state.pending:
+        return []
+    encoded = state.passages - state.pending
+    return [("encoded", f"{encoded:,} of {state.passages:,} passages ({encoded / state.passages:.0%})")]
 
 
 @as_text

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Annotated, Any, TypeVar
 
 from anyio import sleep
@@ -15,7 +17,7 @@ from search.errors import InputError, SearchError
 from search.index import Index, searcher_of
 from search.indexes import Indexes, highlights, name_of
 from search.ranking.selection import RERANKED
-from search.records.hits import Hits
+from search.records.hits import Coverage, Hits
 from search.records.options import (
     QueryOptions,
     RankingOptions,
@@ -88,9 +90,14 @@ def _hits(
         "index": name,
         "generation": generation,
         "hits": [{**hit, "index": name} for hit in written],
+        **_looked_at(searcher_of(index).coverage(hits)),
         "next": as_next(generation, params.offset + params.k) if _goes_on(params, hits) else None,
         "notes": index.notes,
     }
+
+
+def _looked_at(coverage: Coverage) -> dict[str, Any]:
+    return {name: getattr(coverage, name) for name in ("complete", "encoded", "passages")}
 
 
 def _goes_on(params: parameters.Search | parameters.Similar, hits: Hits) -> bool:
@@ -141,7 +148,9 @@ def _search_many(served: AppState, params: parameters.ManySearches) -> Any:
         named = [
             {**hit, "index": hit["index"] or name_of(members[0])} for hit in json.hits(hits, None, marks)
         ]
-        return {"query": query, "hits": named, "notes": opened.notes}
+        coverages = (searcher_of(member).coverage(Hits()) for member in members)
+        looked_at = _looked_at(hits.coverage or reduce(add, coverages))
+        return {"query": query, "hits": named, **looked_at, "notes": opened.notes}
 
     generation, results = in_one_generation(opened, None, lambda: list(map(answer, params.queries)))
     return {"generation": generation, "results": results}

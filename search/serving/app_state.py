@@ -96,6 +96,11 @@ class AppState:
         served.refresh()
         return served
 
+    @property
+    def to_complete(self) -> list[Path]:
+        """Indexes with passages to encode, which a process in the background may complete."""
+        return [index.path for index in self.indexes.values() if searcher_of(index).to_complete]
+
     def refresh(self) -> None:
         """Open the user's new indexes and drop the removed ones; does nothing if `open` was given indexes."""
         if not self._every:

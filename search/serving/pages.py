@@ -20,7 +20,7 @@ from search.ranking.question import without_operators
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText
-from search.records.hits import Hit
+from search.records.hits import Hit, Hits
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.format import no_hits
@@ -152,7 +152,7 @@ def _examples(index: Index) -> list[str]:
     return fit[:: max(1, len(fit) // 3)][:3]
 
 
-def _query(index: Index, params: PageParams, k: int, **more: Any) -> list[Hit]:
+def _query(index: Index, params: PageParams, k: int, **more: Any) -> Hits:
     """Return the hits of a request; `more` overrides its options."""
     options = option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
     return index.query(params.question, k, **{**options, **more})
@@ -177,6 +177,8 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
+    if hits.coverage:
+        notes = (*notes, f"{hits.coverage.sentence}.")
     views = viewed(hits, [] if can_explain else searcher_of(index).highlights(params.q, hits))
     none = "" if hits else _why_none(index, params)
     if params.words:

@@ -29,8 +29,10 @@ from search.store.database import (
     translated,
 )
 from search.store.files import writer_lock
+from search.store.home import index_command
 from search.store.layout import DATABASE
 from search.store.passages import NOT_COMPARED, SnapshotReader, existing
+from search.store.pending import count_pending, lacking
 from search.store.settings import fingerprint_of
 from search.store.vectors import embeddings
 from search.store.writer import Writer
@@ -62,7 +64,8 @@ class Annotating:
         todo: IDs of the passages without an annotation at the start of the run, increasing.
     """
 
-    def __init__(self, writer: Writer, annotator: str) -> None:
+    def __init__(self, index: Path, writer: Writer, annotator: str) -> None:
+        self._index = index
         self.connection = connection = writer.connection
         self.rows = SnapshotReader(connection)
         self.todo = self.rows.lacking(annotator)
@@ -80,7 +83,14 @@ class Annotating:
             yield list(existing(self.rows, ids).values())
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)); no transaction stays open."""
+        """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)); no transaction stays open.
+
+        Raises:
+            InputError: some of the passages are not encoded yet.
+        """
+        if pending := count_pending(self.connection):
+            folders = self.rows.facts.folders
+            raise lacking(pending, "the annotation", index_command(self._index, folders))
         dimension = int(fingerprint_of(all_meta(self.connection)).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
@@ -139,7 +149,7 @@ def annotating(
                 writer.delete("annotators", "name = ?", annotator)
                 row = {"name": annotator, "made_with": made_json, "fields": as_json(list(fields))}
                 writer.insert("annotators", [row])
-        yield Annotating(writer, annotator)
+        yield Annotating(index, writer, annotator)
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:

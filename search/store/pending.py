@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import SearchError
+from search.errors import InputError, SearchError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,18 @@ class NotEncoded(SearchError):
     def __init__(self, passages: Ids) -> None:
         super().__init__(f"{len(passages):,} passages are not encoded yet.")
         self.passages: list[int] = passages.tolist()
+
+
+def lacking(count: int, work: str, command: str) -> InputError:
+    """Return the error for work that would leave out pending passages.
+
+    Args:
+        work: what would lack them.
+        command: command that encodes them.
+    """
+    return InputError(
+        f"{count:,} passages are not encoded yet, so {work} would lack them. Run first: {command}"
+    )
 
 
 def has_pending(connection: sqlite3.Connection) -> bool:

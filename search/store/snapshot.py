@@ -44,9 +44,10 @@ from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, FlatVectors, PartView, RoughQuery, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
 from search.store.files import DATABASE, remove_index
+from search.store.home import index_command
 from search.store.null_distribution import Baseline, read_baseline
 from search.store.passages import SnapshotReader
-from search.store.pending import NotEncoded, OnDemand, pending_passages
+from search.store.pending import NotEncoded, OnDemand, lacking, pending_passages
 from search.store.postings import Postings, PostingsBlock, build_block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
@@ -305,6 +306,11 @@ class Snapshot(SnapshotReader):
     def encoded(self) -> int:
         """Number of passages that are encoded."""
         return self.facts.passages - len(self.pending)
+
+    def require_complete(self, work: str) -> None:
+        """Raise InputError if passages are pending; `work` names what would leave them out."""
+        if len(self.pending):
+            raise lacking(len(self.pending), work, index_command(self._store.path, self.facts.folders))
 
     def status(self) -> Status:
         """Status of the index, for `Index.status`."""

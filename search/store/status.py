@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from search.files import bytes_in
@@ -16,8 +16,10 @@ from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
 from search.store.home import index_command
 from search.store.passages import SnapshotReader, name_of
-from search.store.segments import read_segments
+from search.store.pending import count_pending
+from search.store.segments import Segment, read_segments
 from search.store.settings import Folders, fingerprint_of
+from search.store.vectors import MAX_ID
 
 _EXAMPLES = 5  # names of a group of skipped files
 
@@ -31,10 +33,11 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
     annotated = tuple(SnapshotReader(connection).annotators())
-    after = segments[-1].last if segments else 0
-    tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
-    vectors = f"{passages - tail} of {passages} passages (segments: {len(segments)})"
-    complete, folders = bool(meta.get("complete")) and partial is None, Folders.from_meta(meta)
+    in_files = passages - _outside_files(connection, segments)
+    vectors = f"{in_files} of {passages} passages (segments: {len(segments)})"
+    pending, lazy = count_pending(connection), bool(meta.get("lazy"))
+    complete = bool(meta.get("complete")) and partial is None and (lazy or not pending)
+    folders = Folders.from_meta(meta)
     return Status(
         name=index.name,
         index=str(index),
@@ -55,10 +58,21 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         fingerprint=meta["fingerprint"],
         complete=complete,
         running=is_being_written(index),
-        command="" if complete or folders.memory else index_command(index, folders),
+        command="" if (complete and not pending) or folders.memory else index_command(index, folders),
         annotations=annotated,
         notes=tuple(meta.get("model_notes", ())),
+        pending=pending,
+        lazy=lazy,
     )
+
+
+def _outside_files(connection: sqlite3.Connection, segments: Sequence[Segment]) -> int:
+    """Return the number of passages that are in no FAISS file."""
+    after = segments[-1].last if segments else 0
+    spans = [(after + 1, MAX_ID)]
+    spans += [(segment.first, segment.last) for segment in segments if not segment.has_codes]
+    select = "SELECT count(*) FROM passages WHERE id BETWEEN ? AND ?"
+    return sum(connection.execute(select, span).fetchone()[0] for span in spans)
 
 
 def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:

@@ -102,6 +102,10 @@ class SearchAnswer(BaseModel):
     results: list[HitAnswer]
     next: Annotated[str | None, Field(description="Pass this to search for the next hits.")] = None
     total: Annotated[int, Field(description="Number of passages searched.")]
+    complete: Annotated[
+        Literal[False] | None, Field(description="False: not all passages are encoded; see notes.")
+    ] = None
+    encoded: Annotated[int | None, Field(description="Passages that are encoded.")] = None
     index: Annotated[str, Field(description="The indexes that were searched.")]
     notes: list[str] | None = None
 

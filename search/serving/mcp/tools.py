@@ -73,7 +73,9 @@ def search(
         return hits, indexes.highlights(query, hits) if hits else ()
 
     generation, (hits, marks) = in_one_generation(indexes, expected, find)
-    notes = list(indexes.notes)
+    notes, coverage = list(indexes.notes), hits.coverage
+    if coverage:
+        notes.append(f"{coverage.sentence}.")
     total = sum(member.status().passages for member in indexes.all)
     if not hits and not offset:
         limits = [name for name in defaults(FilterOptions) if options.get(name)]
@@ -93,6 +95,8 @@ def search(
             ],
             next=as_next(generation, offset + count) if hits and has_more else None,
             total=total,
+            complete=False if coverage else None,
+            encoded=coverage.encoded if coverage else None,
             index=", ".join(map(name_of, indexes.all)),
             notes=notes or None,
         )
