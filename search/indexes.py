@@ -213,8 +213,8 @@ class Indexes:
                 lacking = error
                 notes.append(f"skipped index '{name}': {str(error).partition(chr(10))[0]}")
             else:
-                found = [replace(hit, index=name, rank_before=None) for hit in hits]
-                yield found, searcher_of(index).coverage(hits)
+                hits_of_index = [replace(hit, index=name, rank_before=None) for hit in hits]
+                yield hits_of_index, searcher_of(index).coverage(hits)
         if lacking and len(notes) == len(self.all):
             raise lacking
         for word in options.get("without") or ():

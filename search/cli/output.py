@@ -312,7 +312,7 @@ def stopped_gently(quiet: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         note(
-            "seewhy: stopped. What is done is saved and can be asked for; to continue, run the same command again.",
+            "seewhy: stopped. Finished work is saved, and can be asked for; to continue, run the same command again.",
             quiet,
         )
         raise

@@ -84,7 +84,10 @@ def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
 
 def _line(match: re.Match[str]) -> _FileLine:
     words = WORD.findall(match[0].casefold())
-    return _FileLine(*match.span(), len(words), " ".join(w for w in words if not _YEAR.fullmatch(w)))
+    kept = words
+    if _YEAR.search(match[0]):
+        kept = [word for word in words if not _YEAR.fullmatch(word)]
+    return _FileLine(*match.span(), len(words), " ".join(kept))
 
 
 def _runs(lines: Sequence[_FileLine]) -> Iterator[tuple[int, int, int]]:

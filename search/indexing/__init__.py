@@ -5,7 +5,9 @@ update.py           updates an index, from the lock to the report
 build_settings.py   encoder, source, passage settings and server of an index: chosen, stored or default
 run.py              one run, with the lock held
 compare.py          compares a walk of the folders with the stored files: what to read, what is gone
-read.py             reads and cuts the changed files, one batch ahead of the model
+read.py             reads and cuts the changed files, one batch ahead of the run
+encode_pending.py   the second phase of a run: encodes the passages that the first has stored
+background.py       completes an index in a child process of idle priority
 preview.py          lists the changes that a run would make
 sampling.py         null distribution of scores
 token_vectors.py    encodes the token vectors of passages that lack them

@@ -13,14 +13,20 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search.encoding import Encoder
 from search.errors import SearchError
 from search.files import WINDOWS
+from search.indexing.start import build_again
+from search.store.database import read_meta
+from search.store.files import DATABASE
+from search.store.home import is_own
+from search.store.settings import fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 
 @contextmanager
@@ -53,11 +59,11 @@ def main(indexes: Sequence[str]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if not WINDOWS:
         os.nice(19)
-    from search.index import Index
-
-    for index in indexes:
+    for index in map(Path, indexes):
         with suppress(SearchError, OSError):
-            Index.open(index, offline=True).update(lazy=False)
+            fingerprint = fingerprint_of(read_meta(index / DATABASE))
+            encoder = Encoder.of(fingerprint, offline=True, engine="auto", trusted=is_own(index))
+            build_again(index, encoder, "auto", None, None, lazy=False)
 
 
 def _end_with_parent() -> None:

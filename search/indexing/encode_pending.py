@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding.encoder import Encoder
+from search.indexing import read
 from search.store import segments
 from search.store.passages import PassageText, passage_texts
 from search.store.pending import pending_passages
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from search.encoding.workers import Workers
 
-_IN_A_BATCH = 512  # passages
 _SAMPLE = 2048  # passages that are encoded first, spread over the index
 
 OnEncoded = Callable[[int, int, int], None]
@@ -115,9 +115,10 @@ def _in_order(writer: Writer, workers: Workers | None) -> Iterator[_Batch]:
     """Yield the batches in order; workers encode the next ones while a batch is stored."""
     waiting: deque[_Batch] = deque()
     order = in_order_of_encoding(pending_passages(writer.connection))
-    for start in range(0, len(order), _IN_A_BATCH):
+    size = read.PASSAGES_IN_A_BATCH
+    for start in range(0, len(order), size):
         coming = {passage.content for batch in waiting for passage in batch.new}
-        passages = passage_texts(writer.connection, order[start : start + _IN_A_BATCH].tolist())
+        passages = passage_texts(writer.connection, order[start : start + size].tolist())
         by_content = {passage.content: passage for passage in passages}
         vectors = writer.stored_embeddings(by_content)
         new = [by_content[key] for key in by_content if key not in vectors and key not in coming]

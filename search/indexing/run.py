@@ -343,9 +343,11 @@ class Run:
             segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
         self.renamed.update(work.renamed_from for work in changed if work.renamed_from is not None)
         passages = [passage for work in changed for _, cut in work.documents for passage in cut]
-        known = sum(content_key(passage.context, passage.visible_text) in vectors for passage in passages)
+        n_stored = sum(
+            content_key(passage.context, passage.visible_text) in vectors for passage in passages
+        )
         self.counts.update(
-            reused=known - new,
+            reused=n_stored - new,
             passages=len(passages),
             documents=sum(len(work.documents) for work in changed),
         )

@@ -3,6 +3,8 @@
 selection.py  selection of the hits to show: offset, limits, groups, copies
 question.py   queries of several parts and examples; hits similar to a passage or document
 where.py      filters as text -> a tree of conditions, which `search.store.filters` evaluates
+on_demand.py  encodes the pending passages that a query looks at
+    propose.py    which ones: predicts embeddings from words
 fusion.py     combines meaning and keywords into one exact ranking
     rerank.py     new scores for the best passages, by late interaction or a cross-encoder
 words.py      occurrences of the query's words; candidates for hits without some of them

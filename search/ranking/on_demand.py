@@ -79,8 +79,8 @@ def _encode(store: Store, encoder: Encoder, texts: Sequence[PassageText]) -> Non
 
 def _keep(store: Store, encoder: Encoder) -> None:
     """Store the embeddings in memory, if nobody else writes and the index can be written; they are only a saving."""
-    held = store.on_demand
-    if held is None or not len(held.ids):
+    on_demand = store.on_demand
+    if on_demand is None or not len(on_demand.ids):
         return
     with suppress(SearchError, OSError):
         if is_being_written(store.path):
@@ -88,6 +88,8 @@ def _keep(store: Store, encoder: Encoder) -> None:
         from search.store.writer import as_blob, writing
 
         with writer_lock(store.path), writing(store.path / DATABASE) as writer:
-            writer.put_embeddings(held.ids.tolist(), list(map(as_blob, held.vectors)), on_demand=True)
+            writer.put_embeddings(
+                on_demand.ids.tolist(), list(map(as_blob, on_demand.vectors)), on_demand=True
+            )
             writer.note(engine=encoder.runs_on)
-        store.forget_on_demand(held)
+        store.forget_on_demand(on_demand)

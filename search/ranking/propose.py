@@ -52,8 +52,8 @@ class Proposer:
         assert query.embedding is not None
         self._text, self._embedding, self._share = query.text, query.embedding, share
         self._words = _Words()
-        self._known: list[int] = []
-        self._before: list[int] | None = None
+        self._examples: list[int] = []
+        self._examples_before: list[int] | None = None
 
     def next(self, snapshot: Snapshot, n: int, among: Ids | None = None) -> list[int]:
         """Return at most n pending passages, the most promising first; fewer only if there are fewer.
@@ -66,16 +66,16 @@ class Proposer:
         pending = snapshot.pending if among is None else np.intersect1d(snapshot.pending, among)
         if len(pending) <= n:
             return self._proposed(pending)
-        if self._before is None:
-            self._before = self._known_before(snapshot)
+        if self._examples_before is None:
+            self._examples_before = self._stored_examples(snapshot)
         lexical = self._lexical(snapshot, pending)
-        known = [*self._before, *self._known]
-        if not known:
-            # The first passages are spread over the index if no keyword is found.
+        examples = [*self._examples_before, *self._examples]
+        if not examples:
+            # The first passages are spread over the index if no keyword is postings.
             spread = np.argsort(np.random.default_rng(0).permutation(len(pending)))
             return self._proposed(pending[np.lexsort((spread, -lexical))[:n]])
-        self._words.add(snapshot, known)
-        prediction = _Prediction(self._words, known, snapshot.embeddings(known), self._embedding)
+        self._words.add(snapshot, examples)
+        prediction = _Prediction(self._words, examples, snapshot.embeddings(examples), self._embedding)
         favoured = snapshot.keyword_sums(prediction.favoured(_EXPANDED), pending)
         rows = np.union1d(_highest(lexical, _LONG_LIST), _highest(favoured, _LONG_LIST))
         self._words.add(snapshot, pending[rows].tolist())
@@ -85,10 +85,10 @@ class Proposer:
 
     def _proposed(self, passages: Ids) -> list[int]:
         proposed: list[int] = passages.tolist()
-        self._known += proposed
+        self._examples += proposed
         return proposed
 
-    def _known_before(self, snapshot: Snapshot) -> list[int]:
+    def _stored_examples(self, snapshot: Snapshot) -> list[int]:
         """Return encoded passages: the nearest ones, and a sample."""
         ids = snapshot.without_pending(snapshot.ids())
         nearest = [id_ for id_, _ in snapshot.nearest(self._embedding, _NEAREST)]
@@ -130,17 +130,19 @@ class _Words:
         new = np.array(sorted(set(passages) - self._row.keys()), dtype=np.int64)
         if not len(new):
             return
-        found = snapshot.stems_of(new)
-        for stem in found.stems:
+        postings = snapshot.stems_of(new)
+        for stem in postings.stems:
             if stem not in self._number:
                 self._number[stem] = len(self.stems)
                 self.stems.append(stem)
-        numbers = np.array([self._number[stem] for stem in found.stems], dtype=np.int64)
+        numbers = np.array([self._number[stem] for stem in postings.stems], dtype=np.int64)
         before = len(self._row)
         self._row |= {id_: before + row for row, id_ in enumerate(new.tolist())}
-        self._rows = np.concatenate([self._rows, before + found.rows.astype(np.int64)])
-        self._columns = np.concatenate([self._columns, np.repeat(numbers, found.counts.astype(np.int64))])
-        self._values = np.concatenate([self._values, np.sqrt(found.frequencies, dtype=np.float32)])
+        self._rows = np.concatenate([self._rows, before + postings.rows.astype(np.int64)])
+        self._columns = np.concatenate(
+            [self._columns, np.repeat(numbers, postings.counts.astype(np.int64))]
+        )
+        self._values = np.concatenate([self._values, np.sqrt(postings.frequencies, dtype=np.float32)])
         new_stems = self.stems[len(self._rarity) :]
         passages_in_all = snapshot.facts.passages
         counts = snapshot.counts_of_stems(new_stems)
@@ -169,21 +171,21 @@ class _Prediction:
     """Predicts embeddings from words; see the docstring of the module.
 
     Args:
-        known: passages, all of which are in `words`.
+        examples: passages, all of which are in `words`.
         embeddings: (n, d) their embeddings.
         query: (d,) embedding of the query.
     """
 
-    def __init__(self, words: _Words, known: Sequence[int], embeddings: Floats, query: Floats) -> None:
+    def __init__(self, words: _Words, examples: Sequence[int], embeddings: Floats, query: Floats) -> None:
         self._words, self._query = words, query
-        rows, columns, values = words.entries(known)
+        rows, columns, values = words.entries(examples)
         # A stem of one known passage relates it to no other.
         self._columns = np.flatnonzero(np.bincount(columns) > 1)
-        matrix = self._dense(len(known), rows, columns, values)
+        matrix = self._dense(len(examples), rows, columns, values)
         kernel = matrix @ matrix.T
         np.fill_diagonal(kernel, 1.0)
         self._mean = embeddings.mean(axis=0)
-        ridge = kernel + _RIDGE * np.eye(len(known), dtype=np.float32)
+        ridge = kernel + _RIDGE * np.eye(len(examples), dtype=np.float32)
         factors = np.linalg.solve(ridge, embeddings - self._mean)
         self._table = matrix.T @ factors  # (stems, d)
 

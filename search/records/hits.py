@@ -37,7 +37,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a query has looked at; the same for all hits of a list.
+    """Passages that a query has looked at; the same for all hits of a list.
 
     In an index that is not complete, the scores of the hits are exact, but passages that are not encoded may be missing
     among them.
@@ -68,7 +68,7 @@ class Coverage:
 
     @property
     def sentence(self) -> str:
-        """What was looked at, in one line."""
+        """Summary in one line."""
         before = self.encoded - self.for_query
         parts = [f"meaning: {before:,} of {self.passages:,} passages encoded"]
         if self.for_query:

@@ -7,6 +7,7 @@
     document_text.py  the text of a document, joined from its passages; the lines around a hit
     null_distribution.py  scores of unrelated pairs of a query and a passage
     vectors.py      embeddings of passages in index.db; codes.py finds the exact nearest passages
+    pending.py      passages that are stored, but not encoded yet
     token_vectors.py  stored vectors of tokens, for late interaction
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction

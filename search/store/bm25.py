@@ -195,15 +195,15 @@ class KeywordIndex:
         """
         terms = []
         for stem, weight_of_stem in weights.items():
-            found = {number: block.find(stem) for number, block in enumerate(self._blocks)}
-            postings = {number: entry for number, entry in found.items() if entry is not None}
+            entries = {number: block.find(stem) for number, block in enumerate(self._blocks)}
+            postings = {number: entry for number, entry in entries.items() if entry is not None}
             terms.append(TermHits(postings, 0, weight_of_stem))
         return self.sums(terms)[np.searchsorted(self.ids, passages)]
 
     def count_of(self, stem: bytes) -> int:
         """Return the number of passages with a stem; deleted ones are included."""
-        found = (block.find(stem) for block in self._blocks)
-        return sum(len(entry[0]) for entry in found if entry is not None)
+        entries = (block.find(stem) for block in self._blocks)
+        return sum(len(entry[0]) for entry in entries if entry is not None)
 
     def living(self, hits: TermHits) -> Ids:
         """Return the increasing IDs of the undeleted passages that contain a term."""

@@ -126,7 +126,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class PassageText:
-    """What the encoder needs of a passage.
+    """Text of a passage, for an encoder.
 
     Attributes:
         context, text: the headings, and the text without markup.

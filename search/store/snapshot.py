@@ -230,8 +230,8 @@ class Store:
     def add_on_demand(self, passages: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Keep the (n, d) embeddings of pending passages in memory; later snapshots of this store find them."""
         with self.lock:
-            held = self.on_demand or OnDemand.none(vectors.shape[1])
-            self.on_demand = held.with_more(np.array(passages, dtype=np.int64), vectors)
+            on_demand = self.on_demand or OnDemand.none(vectors.shape[1])
+            self.on_demand = on_demand.with_more(np.array(passages, dtype=np.int64), vectors)
 
     def forget_on_demand(self, stored: OnDemand) -> None:
         """Drop embeddings from memory that are stored now."""
@@ -430,8 +430,8 @@ class Snapshot(SnapshotReader):
             views.append(self._view(part, among))
         views.append(self._view(self._flat(self._state.after + 1), among))
         if self._on_demand is not None:
-            here = FlatVectors([(self._on_demand.ids, self._on_demand.vectors)], self._dimension)
-            views.append(self._view(here, among))
+            part = FlatVectors([(self._on_demand.ids, self._on_demand.vectors)], self._dimension)
+            views.append(self._view(part, among))
         return views
 
     def _view(self, part: Codes | FlatVectors, among: Ids | None = None) -> PartView:

@@ -66,7 +66,7 @@ def test_workers_build_the_same_index_even_if_they_are_killed(
     pids: list[int] = []
 
     def progress(state: Progress) -> None:
-        if state.passages and not pids and two_at_work.wait(60):
+        if state.stage == "encoding" and state.passages and not pids and two_at_work.wait(60):
             for victim in multiprocessing.active_children():
                 pids.append(victim.pid or 0)
                 victim.kill()

@@ -51,7 +51,7 @@ def test_the_index_is_the_same_if_a_node_is_killed_and_replaced(
     nodes: list[Any] = []
 
     def progress(state: Progress) -> None:
-        if state.passages and not nodes and two_at_work.wait(60):
+        if state.stage == "encoding" and state.passages and not nodes and two_at_work.wait(60):
             cluster.remove_node(node, allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=1))
 

@@ -424,7 +424,9 @@ def test_a_foreign_index_sends_nothing_to_a_server(
 def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None:
     """Except what is called only for pending passages, of which a server has none."""
     methods = {name for kind in Snapshot.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
-    of_pending_passages = {"stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded"}
+    of_pending_passages = {
+        "stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded", "require_complete",
+    }  # fmt: skip
     assert methods - vars(MilvusSnapshot).keys() == {"terms", "tokenize"} | of_pending_passages
 
 
