@@ -78,6 +78,7 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
             yield lambda p: ordering.losses_of_power(library, p, seed=seed, states=8 if full else 1)
     elif group == "sequences":
         yield lambda p: sequences.of_a_folder(p, seed=seed, sequences=35 if full else 2)
+        yield lambda p: sequences.with_pending_passages(p, seed=seed, sequences=60 if full else 2)
         yield lambda p: sequences.of_documents(p, seed=seed, sequences=35 if full else 2)
     elif group == "readers":
         yield lambda p: readers.against_a_writer(

@@ -30,6 +30,7 @@ from search.records.reports import Report
 from search.records.visible_text import visible
 from search.searcher import Searcher
 from search.store import opening
+from search.store.database import one_meta
 from search.store.pending import pending_passages
 from search.store.settings import PassageSettings, Source
 from tests.bm25 import brute_force
@@ -174,11 +175,30 @@ def mode_of(harmed: Collection[str]) -> Mode:
     return "dense" if ".words" in harmed else "hybrid"
 
 
-def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "hybrid") -> str:
-    """The difference of an answer from brute force over what is stored; "" if there is none."""
+def wrong_in_between(index: Path) -> list[str]:
+    """Problems of an index of which passages may be pending: its answers, and what the check finds."""
+    reader = opened(index)
+    wrong = [wrong_answer(reader, index, query, 1000, pending=0) for query in QUERIES]
+    findings = [finding.message for finding in check(index).findings if finding.severity == "damaged"]
+    return [problem for problem in (*wrong, *findings) if problem]
+
+
+def wrong_answer(
+    reader: Index, index: Path, query: str, k: int, mode: Mode = "hybrid", pending: int = 100
+) -> str:
+    """The difference of an answer from brute force over what is encoded; "" if there is none.
+
+    Args:
+        pending: pending passages that may be encoded for the query; if not 0, all must be encoded then.
+    """
     vector = ENCODER.encode([query])[0]
+    hits = reader.query(query, k, mode=mode, all_copies=True, per_document=0, pending=pending)
     with closing(_connected(index)) as connection:
         rows = connection.execute("SELECT id, context, text, hidden FROM passages").fetchall()
+        left_out = set(pending_passages(connection).tolist()) if pending == 0 else set()
+        is_complete = not left_out and not one_meta(connection, "unread", 0)
+    if pending == 0 and (hits.coverage is None) != is_complete:
+        return f"'{query}' says {hits.coverage} of {len(left_out)} pending passages"
     texts = {
         id_: with_context(context, visible(text, json.loads(hidden)))
         for id_, context, text, hidden in rows
@@ -188,9 +208,9 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "h
     scores = {
         id_: weight * float(cosine) + (1 - weight) * words.get(id_, 0.0)
         for id_, cosine in zip(texts, cosines, strict=True)
+        if id_ not in left_out
     }
     best = sorted(scores.values(), reverse=True)[:k]
-    hits = reader.query(query, k, mode=mode, all_copies=True, per_document=0)
     if len(hits) != len(best):
         return f"'{query}' found {len(hits)} passages and should find {len(best)}"
     for hit, score in zip(hits, best, strict=True):

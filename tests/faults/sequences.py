@@ -8,6 +8,7 @@ from random import Random
 from search import Document, Index
 from search.indexing import memory
 from search.indexing.check import check
+from search.records.reports import Progress
 from tests.conftest import WORDS
 from tests.faults import oracle
 from tests.faults.contents import Editor, fill
@@ -40,6 +41,60 @@ def of_a_folder(place: Path, *, seed: int, sequences: int) -> Outcome:
         if len(outcome.failures) >= ENOUGH:
             break
     return outcome
+
+
+def with_pending_passages(place: Path, *, seed: int, sequences: int) -> Outcome:
+    """Edit a folder at random, run any part of an indexing run, and ask in between.
+
+    Args:
+        place: an empty folder to work in.
+    """
+    outcome = Outcome("random edits and incomplete runs", seed)
+    for number in range(sequences):
+        rng = Random(f"{seed} {number}")
+        folder, index = place / f"folder{number}", place / f"index{number}"
+        editor = Editor(folder, fill(folder, rng), rng, f"p{number}")
+        for _ in range(2 * _ROUNDS):
+            is_read = _part_of_a_run(folder, index, rng)
+            wrong = oracle.different(index, oracle.on_disk(folder)) if is_read else []
+            wrong += oracle.wrong_in_between(index)
+            if rng.random() < 0.5:  # encodes what it looks at
+                oracle.opened(index).query(rng.choice(oracle.QUERIES), pending=rng.randint(1, 30))
+                wrong += oracle.wrong_in_between(index)
+            outcome.failures += [f"sequence {number}: {problem}" for problem in wrong]
+            outcome.count("runs")
+            for _ in range(rng.randint(0, 3)):
+                editor.apply(editor.plan())
+        oracle.run(folder, index)
+        wrong = oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index)
+        outcome.failures += [
+            f"sequence {number}: {problem}" for problem in wrong + oracle.leftovers(index)
+        ]
+        outcome.runs += 1
+        if len(outcome.failures) >= ENOUGH:
+            break
+    return outcome
+
+
+def _part_of_a_run(folder: Path, index: Path, rng: Random) -> bool:
+    """Run a lazy run, or one that is stopped at a random moment; return True if it has read all files."""
+    if rng.random() < 0.4:
+        oracle.run(folder, index, lazy=rng.choice([True, "once"]))
+        return True
+    stage, moment = rng.choice(["reading", "encoding"]), rng.randint(1, 12)
+    calls = 0
+
+    def stop(state: Progress) -> None:
+        nonlocal calls
+        calls += state.stage == stage and state.passages > 0
+        if calls == moment:
+            raise KeyboardInterrupt
+
+    try:
+        oracle.run(folder, index, progress=stop)
+    except KeyboardInterrupt:
+        return stage == "encoding"
+    return True
 
 
 def of_documents(place: Path, *, seed: int, sequences: int) -> Outcome:
