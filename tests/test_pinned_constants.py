@@ -20,7 +20,8 @@ import pytest
 
 import search
 from search.explaining.explanation import middle_layer
-from search.ranking import fusion, rerank, verdict
+from search.indexing.encode_pending import SAMPLE
+from search.ranking import fusion, on_demand, propose, rerank, verdict
 from search.ranking.question import Question
 from search.ranking.selection import Selection
 from search.records.alignment import NEIGHBOURS
@@ -31,6 +32,7 @@ from search.store.settings import PassageSettings
 
 REPOSITORY = Path(__file__).parent.parent
 QUALITY, VERDICT, ALIGNMENT = (f"benchmarks/{name}.py" for name in ("quality", "verdict", "alignment"))
+AT_ONCE = "benchmarks/at_once.py"
 MAIL_FOOTERS = "corpora/handbook/40-results.md"
 
 
@@ -130,6 +132,19 @@ PINS = (
     ),
     Pin("cosine of near-duplicates", lambda: default_of(search.Index.duplicates, "threshold"), 0.95, MAIL_FOOTERS),
     Pin("weight of an example in `unlike`", lambda: Question.of("a", unlike=[1]).examples, ((1, -0.5),), MAIL_FOOTERS),
+    Pin(
+        "pending passages of a query, and how many are encoded at a time",
+        lambda: (Selection.of().pending, on_demand.AT_A_TIME),
+        (100, 20),
+        AT_ONCE,
+    ),
+    Pin(
+        "prediction of embeddings: nearest and sampled passages, ridge, words, passages of a long list",
+        lambda: (propose.NEAREST, propose.SAMPLED, propose.RIDGE, propose.EXPANDED, propose.LONG_LIST),
+        (200, 300, 0.3, 200, 500),
+        AT_ONCE,
+    ),
+    Pin("passages that are encoded first, spread over the index", lambda: SAMPLE, 2048, AT_ONCE),
     Pin("hits of a document", lambda: (Selection.of().per_document, Selection.of().k), (3, 10), MAIL_FOOTERS),
 )  # fmt: skip
 

@@ -72,20 +72,27 @@ class Wording:
         )
 
 
+NOT_NAMES = PARTICIPLES | PRONOUNS
+Naming = ast.arg | ast.Name | ast.Attribute  # what binds a name, besides classes and functions
+
+
 def measured(root: Path = SEARCH) -> Wording:
     """Read all modules of a folder."""
     wording = Wording()
     for path in sorted(root.rglob("*.py")):
         wording.modules[path.stem] += 1
+        file = path.relative_to(root).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            place = f"{path.relative_to(root).as_posix()}:{getattr(node, 'lineno', 1)}"
+            if not isinstance(node, Documented | Naming):
+                continue
+            place = f"{file}:{getattr(node, 'lineno', 1)}"
             if isinstance(node, Documented) and (text := ast.get_docstring(node)):
                 wording.docstrings += 1
                 if text.split()[0].strip(",.:;") in RELATIVE:
                     wording.relative.append(f"{place}  {text.splitlines()[0]}")
             if isinstance(node, ast.ClassDef):
                 wording.classes[node.name] += 1
-            names = [name for name in bound(node) if name.strip("_").lower() in PARTICIPLES | PRONOUNS]
+            names = [name for name in bound(node) if name.strip("_").lower() in NOT_NAMES]
             wording.names += [f"{place}  {name}" for name in names]
     return wording
 

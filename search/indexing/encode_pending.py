@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from search.encoding.workers import Workers
 
-_SAMPLE = 2048  # passages that are encoded first, spread over the index
+SAMPLE = 2048  # passages that are encoded first, spread over the index
 
 OnEncoded = Callable[[int, int, int], None]
 """Is told the passages and contents of finished batches, and the tokens that are done so far."""
@@ -103,7 +103,7 @@ def encode_pending(
 
 def in_order_of_encoding(pending: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return pending passages in the order in which they are encoded: a spread sample, then by their IDs."""
-    step = max(1, len(pending) // _SAMPLE)
+    step = max(1, len(pending) // SAMPLE)
     is_sampled = np.zeros(len(pending), dtype=bool)
     is_sampled[::step] = True
     # In an order that spreads the first ones, too: every prefix of it samples the whole index.

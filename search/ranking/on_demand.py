@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_AT_A_TIME = 20  # passages; then the next ones are proposed with what these teach
+AT_A_TIME = 20  # passages; then the next ones are proposed with what these teach
 
 
 def encode_for(
@@ -47,7 +47,7 @@ def encode_for(
                 break
             among = passing(snapshot)
             left = most - looked
-            n = min(_AT_A_TIME, left) if len(snapshot.pending) > left else left
+            n = min(AT_A_TIME, left) if len(snapshot.pending) > left else left
             texts = passage_texts(snapshot.connection, proposer.next(snapshot, n, among))
         if not texts:
             break

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 # Chosen with benchmarks/at_once.py.
-_NEAREST, _SAMPLED = 200, 300  # known passages
-_RIDGE = 0.3  # r
-_EXPANDED = 200  # words
-_LONG_LIST = 500  # passages by keywords, and by the favoured words
+NEAREST, SAMPLED = 200, 300  # known passages
+RIDGE = 0.3  # r
+EXPANDED = 200  # words
+LONG_LIST = 500  # passages by keywords, and by the favoured words
 
 
 class Proposer:
@@ -76,8 +76,8 @@ class Proposer:
             return self._proposed(pending[np.lexsort((spread, -lexical))[:n]])
         self._words.add(snapshot, examples)
         prediction = _Prediction(self._words, examples, snapshot.embeddings(examples), self._embedding)
-        favoured = snapshot.keyword_sums(prediction.favoured(_EXPANDED), pending)
-        rows = np.union1d(_highest(lexical, _LONG_LIST), _highest(favoured, _LONG_LIST))
+        favoured = snapshot.keyword_sums(prediction.favoured(EXPANDED), pending)
+        rows = np.union1d(_highest(lexical, LONG_LIST), _highest(favoured, LONG_LIST))
         self._words.add(snapshot, pending[rows].tolist())
         cosines = prediction.cosines(pending[rows].tolist())
         scores = self._share * cosines + (1 - self._share) * lexical[rows]
@@ -91,8 +91,8 @@ class Proposer:
     def _stored_examples(self, snapshot: Snapshot) -> list[int]:
         """Return encoded passages: the nearest ones, and a sample."""
         ids = snapshot.without_pending(snapshot.ids())
-        nearest = [id_ for id_, _ in snapshot.nearest(self._embedding, _NEAREST)]
-        sampled = ids[:: -(-len(ids) // _SAMPLED) or 1].tolist()
+        nearest = [id_ for id_, _ in snapshot.nearest(self._embedding, NEAREST)]
+        sampled = ids[:: -(-len(ids) // SAMPLED) or 1].tolist()
         return list(dict.fromkeys([*nearest, *sampled]))
 
     def _lexical(self, snapshot: Snapshot, passages: Ids) -> NDArray[np.float64]:
@@ -185,7 +185,7 @@ class _Prediction:
         kernel = matrix @ matrix.T
         np.fill_diagonal(kernel, 1.0)
         self._mean = embeddings.mean(axis=0)
-        ridge = kernel + _RIDGE * np.eye(len(examples), dtype=np.float32)
+        ridge = kernel + RIDGE * np.eye(len(examples), dtype=np.float32)
         factors = np.linalg.solve(ridge, embeddings - self._mean)
         self._table = matrix.T @ factors  # (stems, d)
 

@@ -7,6 +7,7 @@ import pytest
 
 from search import Index, InputError
 from search.index import searcher_of
+from search.store.document_text import span_lines
 
 PROSE = "people of the other side of the door say that time is long "
 MARKDOWN = f"""---
@@ -130,3 +131,11 @@ def test_numbers_of_no_document_or_passage_are_refused(index: Index) -> None:
             index.document(number)
         with pytest.raises(InputError, match=f"no passage {number}.*query again"):
             index.passage(number)
+
+
+def test_the_lines_of_a_span_are_those_of_the_file(notes: Path, tiny_model: Path) -> None:
+    (notes / "poem.txt").write_text("\n\nA door.\nA key.\nA lock.\n", encoding="utf-8")
+    index = Index.build(notes, model=str(tiny_model))
+    (hit,) = index.query("door", where="path:poem.txt")
+    start = hit.start + hit.text.index("A key.")
+    assert span_lines(hit, start, start + len("A key.\nA")) == (4, 5, None)
