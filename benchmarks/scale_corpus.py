@@ -35,7 +35,7 @@ from search.records.documents import Document, LineMap, Passage
 from search.records.reports import Outcome
 from search.records.visible_text import visible
 from search.store.settings import PassageSettings, Source
-from search.store.writer import FileUpdate
+from search.store.writer import FileUpdate, Writer
 from tests.faults.double import WordEncoder
 
 MOST_OF_A_DOCUMENT = 30
@@ -168,7 +168,7 @@ class Build:
     """What a run of the product's own indexing took, with made-up embeddings.
 
     Attributes:
-        commits: (seconds, of the processor) of each batch that was stored.
+        commits: (seconds, of the processor) of each batch of passages or of embeddings that was stored.
         pairs: likewise of the random pairs; `end`, of all else after the last commit.
     """
 
@@ -189,14 +189,17 @@ class _Clock:
 def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Build | None = None) -> None:
     """Bring an index up to date with a folder that `fill` filled; no file is read, cut or looked at for boilerplate."""
     taken, last = taken or Build(), _Clock()
-    commit, renew = run.Run._commit, sampling.renew_baseline
+    renew = sampling.renew_baseline
 
-    def timed_commit(self: run.Run, batch: run.Batch) -> None:
-        nonlocal last
-        begun = _Clock()
-        commit(self, batch)
-        taken.commits.append(begun.since())
-        last = _Clock()
+    def timed(commit: Callable[..., None]) -> Callable[..., None]:
+        def timed_commit(*arguments: Any, **options: Any) -> None:
+            nonlocal last
+            begun = _Clock()
+            commit(*arguments, **options)
+            taken.commits.append(begun.since())
+            last = _Clock()
+
+        return timed_commit
 
     def timed_renew(*arguments: Any) -> None:
         begun = _Clock()
@@ -208,7 +211,8 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
 
     with ExitStack() as patched:
         for owner, name, instead in (
-            (run.Run, "_commit", timed_commit),
+            (Writer, "store", timed(Writer.store)),
+            (Writer, "put_embeddings", timed(Writer.put_embeddings)),
             (run.Run, "_boilerplate", lambda self, plan: frozenset()),
             (run, "renew_baseline", timed_renew),
             (run, "batches_ahead", batches),
