@@ -123,7 +123,9 @@ class _Words:
         self._rows = np.empty(0, dtype=np.int64)
         self._columns = np.empty(0, dtype=np.int64)
         self._values = np.empty(0, dtype=np.float32)
+        # Of each stem: inverse document frequency, and whether it was looked up.
         self._rarity = np.empty(0, dtype=np.float32)
+        self._is_counted = np.empty(0, dtype=bool)
 
     def add(self, snapshot: Snapshot, passages: Sequence[int]) -> None:
         """Read the words of passages that were not read before."""
@@ -143,11 +145,20 @@ class _Words:
             [self._columns, np.repeat(numbers, postings.counts.astype(np.int64))]
         )
         self._values = np.concatenate([self._values, np.sqrt(postings.frequencies, dtype=np.float32)])
-        new_stems = self.stems[len(self._rarity) :]
-        passages_in_all = snapshot.facts.passages
-        counts = snapshot.counts_of_stems(new_stems)
-        rarity = [weight(count, passages_in_all) for count in counts]
-        self._rarity = np.concatenate([self._rarity, np.array(rarity, dtype=np.float32)])
+        self._count(snapshot)
+
+    def _count(self, snapshot: Snapshot) -> None:
+        """Look up the rarity of stems; one that was seen only once counts as the rarest, which saves most of them."""
+        passages = snapshot.facts.passages
+        n_new = len(self.stems) - len(self._rarity)
+        rarest = np.full(n_new, weight(1, passages), dtype=np.float32)
+        self._rarity = np.concatenate([self._rarity, rarest])
+        self._is_counted = np.concatenate([self._is_counted, np.zeros(n_new, dtype=bool)])
+        is_shared = np.bincount(self._columns, minlength=len(self.stems)) > 1
+        columns = np.flatnonzero(is_shared & ~self._is_counted)
+        counts = snapshot.counts_of_stems([self.stems[column] for column in columns.tolist()])
+        self._rarity[columns] = [weight(count, passages) for count in counts]
+        self._is_counted[columns] = True
 
     def entries(
         self, passages: Sequence[int]
