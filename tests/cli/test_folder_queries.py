@@ -55,8 +55,8 @@ def test_a_folder_is_told_from_a_word(tmp_path: Path, monkeypatch: pytest.Monkey
     assert split_folder(["./src"]) == ("./src", None)
 
 
-def test_a_lazy_index_says_so(run: Run, notes: Path) -> None:
-    code, out, _ = run("index", notes, "--lazy")
+def test_a_lazy_index_says_so(run: Run, notes: Path, tiny_model: Path) -> None:
+    code, out, _ = run("index", notes, "--lazy", "--model", tiny_model)
     assert code == 0 and "5 (0 encoded, 5 pending)" in out
     _, out, _ = run("status", "-i", "notes")
     assert "0 of 5 passages (0%)" in out and "encoded when a question looks at them" in out

@@ -80,11 +80,11 @@ class Command:
         return self.process.returncode, out, err
 
 
-def passage_count(index: Path) -> int:
-    """Number of committed passages; 0 while there is no database."""
+def row_count(index: Path, table: str) -> int:
+    """Number of committed rows of a table; 0 while there is no database."""
     try:
         with closing(sqlite3.connect(f"{(index / 'index.db').as_uri()}?mode=ro", uri=True)) as db:
-            return int(db.execute("SELECT count(*) FROM passages").fetchone()[0])
+            return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     except sqlite3.OperationalError:
         return 0
 
@@ -96,26 +96,26 @@ def test_a_stopped_run_keeps_its_work_and_the_next_one_goes_on(
     home, index = tmp_path / "home", tmp_path / "index"
     arguments = ("index", long_work, "--index", index, "--model", tiny.model, "--offline")
     first = Command(home, *arguments)
-    first.wait_for(lambda: passage_count(index) >= 500)
+    first.wait_for(lambda: row_count(index, "embeddings") >= 500)
     code, out, err = first.interrupt()
     assert code == 130
     assert out == ""
-    assert "stopped. Finished work is saved; to continue, run the same command again." in err
+    assert (
+        "stopped. Finished work is saved, and can be asked for; to continue, run the same command again."
+        in err
+    )
     assert "Traceback" not in err
-    before = passage_count(index)
-    assert before >= 500
+    assert 500 <= row_count(index, "embeddings") < row_count(index, "passages")
+    assert "Not all passages are encoded. Continue with:" in run("status", "--index", index)[1]
+    assert run("query", "key", "--index", index, "--pending", "20", "--offline")[1]
 
-    assert "The last run was interrupted" in run("status", "--index", index)[1]
-
-    with closing(sqlite3.connect(index / "index.db")) as db:
-        file_count = db.execute("SELECT count(*) FROM files").fetchone()[0]
-    for path in sorted(long_work.iterdir())[file_count + 2 :]:  # enough is left to do
+    for path in sorted(long_work.iterdir())[20:]:  # enough is left to do
         path.unlink()
     code, out, err = run(*arguments, "--json")
     assert code == 0, err
     report = json.loads(out)
-    assert report["passages"] == passage_count(index) > before
-    assert report["encoded"] == report["passages"] - before
+    assert report["pending"] == 0 < report["encoded"] < report["passages"]
+    assert row_count(index, "embeddings") == report["passages"] == row_count(index, "passages")
 
 
 def test_a_run_that_is_stopped_while_a_model_is_converted_can_be_repeated(
@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_while_a_model_is_converted_can_be_repeated(
     code, out, err = run(*arguments)
     assert (code, "1 file added" in out) == (0, True), err
     assert "PyTorch encodes" not in err
-    assert passage_count(index) > 0
+    assert row_count(index, "passages") > 0
 
 
 def test_ctrl_c_stops_in_the_middle_of_a_very_long_document(
@@ -148,6 +148,6 @@ def test_ctrl_c_stops_in_the_middle_of_a_very_long_document(
     (long_work / "zzz.txt").write_text(text * 10, encoding="utf-8")
     home, index = tmp_path / "home", tmp_path / "index"
     command = Command(home, "index", long_work, "--index", index, "--model", tiny.model, "--offline")
-    command.wait_for(lambda: passage_count(index) >= 500)
+    command.wait_for(lambda: row_count(index, "passages") >= 500)
     code, _, err = command.interrupt()
     assert (code, "Traceback" in err) == (130, False)
