@@ -201,7 +201,7 @@ class Writer(Tables):
                 self.delete("pending", "passage = ?", passage)
             if pending and len(encoded) == len(pending):
                 connection.execute("DROP TABLE pending")
-            if on_demand:
+            if on_demand and encoded:
                 self.put(on_demand=one_meta(connection, "on_demand", 0) + len(encoded))
 
     def counts(self) -> tuple[int, int, int]:
