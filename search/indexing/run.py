@@ -172,15 +172,18 @@ class Run:
         self._report_progress("reading")
         for works in batches:
             files -= sum(work.last for work in works)
-            keys = {
-                content_key(passage.context, passage.visible_text)
-                for work in works
-                for _, cut in work.documents
-                for passage in cut
-            }
-            self._store(works, self.writer.stored_embeddings(keys), unread=files)
+            self._store(works, self._stored_embeddings(works), unread=files)
             self.counts["done_bytes"] += self._bytes_of(works)
             self._report_progress("reading")
+
+    def _stored_embeddings(self, works: Sequence[FileUpdate]) -> dict[bytes, bytes]:
+        """Return the embeddings of the contents in some files that were encoded before."""
+        if not self.writer.has_embeddings():  # in a first run, which saves the keys of all contents
+            return {}
+        passages = (passage for work in works for _, cut in work.documents for passage in cut)
+        return self.writer.stored_embeddings(
+            {content_key(passage.context, passage.visible_text) for passage in passages}
+        )
 
     def _encode_all(self) -> None:
         """Encode what is pending."""
@@ -343,8 +346,10 @@ class Run:
             segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
         self.renamed.update(work.renamed_from for work in changed if work.renamed_from is not None)
         passages = [passage for work in changed for _, cut in work.documents for passage in cut]
-        n_stored = sum(
-            content_key(passage.context, passage.visible_text) in vectors for passage in passages
+        n_stored = (
+            sum(content_key(passage.context, passage.visible_text) in vectors for passage in passages)
+            if vectors
+            else 0
         )
         self.counts.update(
             reused=n_stored - new,

@@ -120,6 +120,10 @@ class Writer(Tables):
         self.connection.execute("PRAGMA cache_spill = 0")
         return self.transaction()
 
+    def has_embeddings(self) -> bool:
+        """Return True if a passage is encoded."""
+        return self.connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone() is not None
+
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return content key -> stored embedding, for the contents that were encoded before."""
         pairs = ((key, vector_of(self.connection, key)) for key in keys)
@@ -159,14 +163,15 @@ class Writer(Tables):
                 rows["documents"].append(_document_row(document_id, file, document))
                 for passage in cut:
                     last += 1
-                    row = _passage_row(last, document_id, passage)
-                    row["near_key"] = _near_key(file, document, passage)
+                    visible_text = passage.visible_text  # read once: it is put together at each access
+                    row = _passage_row(last, document_id, passage, visible_text)
+                    row["near_key"] = _near_key(file, document, f"{passage.context} {visible_text}")
                     rows["passages"].append(row)
                     if vector := vectors.get(row["content"]):
                         rows["embeddings"].append({"passage": last, "vector": vector})
                     else:
                         rows["pending"].append({"passage": last})
-                    added.append((last, passage.context, passage.visible_text))
+                    added.append((last, passage.context, visible_text))
             if update.last:
                 stored = self.column("documents", "record", "file = ?", file)
                 gone = [record for record in stored if record not in update.records]
@@ -341,20 +346,19 @@ def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
     }
 
 
-def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
+def _passage_row(id_: int, document: int, passage: Passage, visible_text: str) -> dict[str, Any]:
     columns = {column: getattr(passage, column) for column in _OF_PASSAGE}
     return {
         "id": id_,
         "document": document,
         **columns,
         "hidden": json.dumps(passage.hidden, separators=(",", ":")),
-        "content": content_key(passage.context, passage.visible_text),
-        "text_key": text_key(passage.visible_text),
+        "content": content_key(passage.context, visible_text),
+        "text_key": text_key(visible_text),
     }
 
 
-def _near_key(file: int, document: Document, passage: Passage) -> int:
-    text = f"{passage.context} {passage.visible_text}"
+def _near_key(file: int, document: Document, text: str) -> int:
     if document.kind == "mail":
         return message_key(json.dumps(document.metadata, sort_keys=True), text)
     return near_key(file, text) if document.kind in _ROWS else 0
