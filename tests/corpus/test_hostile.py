@@ -9,7 +9,7 @@ from search.corpus.sources import kind_of
 from tests.faults.hostile import FLOOR, FORMATS, MOST_GROWTH, Pattern, parse_seconds, patterns
 
 # Bytes; parsers of markup build trees, or search for pairs of marks. benchmarks/hostile.py --patterns takes more.
-LARGE, LARGE_MARKUP = 60_000, 16_000
+LARGE, LARGE_MARKUP = 30_000, 8_000
 MARKUP = ("markdown", "rst", "html", "org", "asciidoc", "tex", "man")
 SLOW = 0.5  # seconds for an eighth of the text; linear parsers take a fifth of that
 
