@@ -301,7 +301,7 @@ def _described(state: Progress) -> str:
     if state.stage == "training":
         return f"training step {state.done:,} of {state.total:,}"
     if state.searchable:
-        return f"Meaning: {state.passages:,} of {state.searchable:,} passages"
+        return f"Meaning of {state.searchable:,} passages"
     return f"{state.stage} {state.passages:,} passages" if state.passages else state.stage
 
 
