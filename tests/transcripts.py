@@ -35,6 +35,7 @@ PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))]
 PAGES += sorted(REPOSITORY.glob("corpora/handbook/*.md"))
 HOUSEHOLD = "seewhy index corpora/household"
 _OF_HOUSEHOLD = "the deposit back"  # in the commands that ask an index of the household instead
+_OF_A_FOLDER = "tax return"  # in the commands that ask a folder that was never indexed
 INDEX = "seewhy index corpora/handbook --include '[01]*.md' --include '2[0-8]*.md'"
 # What a command cannot be run here for, by what it names.
 LEFT_OUT = {
@@ -132,6 +133,12 @@ def _output_of(command: str, home: str) -> list[str]:
             if not household.is_dir():
                 _output_of(HOUSEHOLD, str(household))
             return _output_of(command, str(household))
+    if _OF_A_FOLDER in command and Path(home).name != "folder":
+        folder = Path(
+            home, "folder"
+        )  # a data folder without an index, as other commands choose the only one
+        with patch.dict(os.environ, {"SEEWHY_HOME": str(folder)}):
+            return _output_of(command, str(folder))
     if "~/tiny-bert" in command:
         _save_tiny_bert(Path(home, "tiny-bert"))
     command = command.replace("~/", home.replace("\\", "/") + "/")
