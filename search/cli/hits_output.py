@@ -125,8 +125,10 @@ def about_coverage(opened: Searchable, hits: Hits) -> list[str]:
         for index in indexes
         if searcher_of(index).store.incomplete and not is_being_written(index.path)
     ]
-    finish = f". To encode the rest, run: {' ; '.join(commands)}" if commands else ""
-    return [f"{hits.coverage.sentence}{finish}"]
+    remedies = [f"To encode the rest, run: {command}" for command in commands]
+    if len(remedies) == 1:
+        return [f"{hits.coverage.sentence}. {remedies[0]}"]
+    return [hits.coverage.sentence, *remedies]
 
 
 def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:

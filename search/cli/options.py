@@ -224,12 +224,14 @@ class AnyIndexOptions(EngineOptions):
         if self.folder:
             if named or self.all_indexes:
                 raise typer.BadParameter("give either a folder or an index.")
-            return self._of_folder(self.folder, quiet, keywords)
-        if self.all_indexes or len(named) > 1:
+            opened = self._of_folder(self.folder, quiet, keywords)
+        elif self.all_indexes or len(named) > 1:
             opened = Indexes.open(None if self.all_indexes else named, **keywords)
         else:
             opened = Index.open(*named, **keywords)
         for index in opened.all if isinstance(opened, Indexes) else [opened]:
+            if index.report:  # it was just made
+                continue
             if self.update:
                 _update(index, quiet)
             elif self.update is None:
@@ -245,9 +247,7 @@ class AnyIndexOptions(EngineOptions):
 
         if is_index(index_path_for(Folders.of(folder), None)):
             with suppress(IndexNotFound):
-                opened = Index.open(folder, **keywords)
-                _update(opened, quiet) if self.update else _catch_up(opened, quiet)
-                return opened
+                return Index.open(folder, **keywords)
         model: dict[str, Any] = {"model": model_for_new_indexes()}
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             return Index.build(folder, lazy="once", progress=progress, **keywords, **model)

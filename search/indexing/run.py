@@ -32,6 +32,7 @@ from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.file_states import stored_files
+from search.store.files import DATABASE
 from search.store.passages import content_key
 from search.store.pending import count_pending, pending_tokens
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
@@ -206,7 +207,8 @@ class Run:
                         total,
                         passages=encoded,
                         tokens=tokens,
-                        searchable=passages,
+                        # A rebuild is not asked before its end.
+                        searchable=passages if self.database == self.index / DATABASE else 0,
                     )
                 )
 

@@ -253,6 +253,8 @@ def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
             yield path
     if not one_meta(connection, "complete", False):
         yield "the run did not reach its end"
+    if not one_meta(connection, "lazy", False) and (count := count_pending(connection)):
+        yield f"{count:,} passages are not encoded yet"
 
 
 def _dimension(connection: Connection) -> int:

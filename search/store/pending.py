@@ -9,7 +9,9 @@ that it computes for a question in memory (`OnDemand`), where its own snapshots 
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,9 +54,25 @@ def lacking(count: int, work: str, command: str) -> InputError:
 
 
 def has_pending(connection: sqlite3.Connection) -> bool:
-    """Return True if passages are pending."""
+    """Return True if there is a table of pending passages."""
     row = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'pending'")
     return row.fetchone() is not None
+
+
+def some_pending(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> bool:
+    """Return True if a passage from `first` to `last` is pending."""
+    if not has_pending(connection):
+        return False
+    select = "SELECT 1 FROM pending WHERE passage BETWEEN ? AND ? LIMIT 1"
+    return connection.execute(select, (first, last)).fetchone() is not None
+
+
+def pending_among(connection: sqlite3.Connection, passages: Sequence[int]) -> set[int]:
+    """Return those of some passages that are pending."""
+    if not has_pending(connection):
+        return set()
+    select = "SELECT passage FROM pending WHERE passage IN (SELECT value FROM json_each(?))"
+    return {passage for (passage,) in connection.execute(select, (json.dumps(list(passages)),))}
 
 
 def pending_passages(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> Ids:

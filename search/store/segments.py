@@ -43,7 +43,7 @@ from search.records.visible_text import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
-from search.store.pending import pending_passages
+from search.store.pending import some_pending
 from search.store.postings import PostingsBlock, build_block, merge_blocks
 from search.store.settings import readable
 from search.store.terms import Stemmer, indexable
@@ -295,7 +295,7 @@ def write_missing_codes(tables: Tables, index: Path, dimension: int) -> None:
         for source in _segment_inputs(tables.connection)
         if source.segment
         and not source.segment.has_codes
-        and not len(pending_passages(tables.connection, source.first, source.last))
+        and not some_pending(tables.connection, source.first, source.last)
     ]
     _replace(tables, index, dimension, due)
 
@@ -370,7 +370,7 @@ def _write_segment(
     ids = np.fromiter((id_ for (id_,) in rows), dtype=np.int64)
     if not len(ids):
         return None
-    has_codes = not len(pending_passages(connection, first, last))
+    has_codes = not some_pending(connection, first, last)
     name = f"g{number}-{secrets.token_hex(8)}"
     for folder in (index / WORK, index / VECTORS):
         require_no_link(folder)

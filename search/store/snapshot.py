@@ -241,6 +241,8 @@ class Store:
 
     def keep(self, state: State) -> None:
         """Replace the cached state; close the files that the new state does not name."""
+        if self.state and self.state.facts.fingerprint != state.facts.fingerprint:
+            self.on_demand = None  # of another model
         files = {segment.file for segment in state.segments}
         for opened in (self._codes, self._blocks):
             for name in opened.keys() - files:

@@ -32,7 +32,7 @@ from search.store.database import (
     translated,
 )
 from search.store.passages import content_key
-from search.store.pending import PENDING, count_pending, has_pending, pending_passages
+from search.store.pending import PENDING, has_pending, pending_among, some_pending
 from search.store.segments import add
 from search.store.status import counts
 from search.store.tables import Tables
@@ -193,7 +193,7 @@ class Writer(Tables):
                 answered; snapshots know the new state by a number of its own.
         """
         with self.transaction(same_answers=on_demand) as connection:
-            pending = set(pending_passages(connection).tolist())
+            pending = pending_among(connection, passages)
             encoded = {
                 passage: vector
                 for passage, vector in zip(passages, vectors, strict=True)
@@ -202,10 +202,11 @@ class Writer(Tables):
             self.insert(
                 "embeddings", ({"passage": key, "vector": vector} for key, vector in encoded.items())
             )
-            for passage in encoded:
-                self.delete("pending", "passage = ?", passage)
-            if pending and len(encoded) == len(pending):
-                connection.execute("DROP TABLE pending")
+            if encoded:
+                keys = json.dumps([*encoded])
+                self.delete("pending", "passage IN (SELECT value FROM json_each(?))", keys)
+                if not some_pending(connection):
+                    connection.execute("DROP TABLE pending")
             if on_demand and encoded:
                 self.put(on_demand=one_meta(connection, "on_demand", 0) + len(encoded))
 
@@ -255,7 +256,7 @@ class Writer(Tables):
             meta: key-value pairs for table `meta`.
         """
         with self.transaction(same_answers=True) as connection:
-            if has_pending(connection) and not count_pending(connection):  # the last ones were deleted
+            if has_pending(connection) and not some_pending(connection):  # the last ones were deleted
                 connection.execute("DROP TABLE pending")
             if not has_pending(connection):
                 self.delete("meta", "key IN ('lazy', 'on_demand')")
