@@ -84,7 +84,7 @@ def encode_pending(
 
         vectors = batch.vectors
         if batch.new:
-            encoded = _encoded(batch, encoder, report)
+            encoded = encoded_texts(batch.texts, batch.encoding, encoder, report)
             vectors |= {
                 passage.content: as_blob(vector)
                 for passage, vector in zip(batch.new, encoded, strict=True)
@@ -131,11 +131,20 @@ def _in_order(writer: Writer, workers: Workers | None) -> Iterator[_Batch]:
     yield from waiting
 
 
-def _encoded(batch: _Batch, encoder: Encoder, report: Callable[[int, int], None]) -> NDArray[np.float32]:
-    """Return the embeddings of a batch's new texts."""
-    if not batch.encoding:
-        return encoder.encode(batch.texts, role="document", progress=report)
+def encoded_texts(
+    texts: list[str],
+    encoding: Future[NDArray[np.float32]] | None,
+    encoder: Encoder,
+    progress: Callable[[int, int], None],
+) -> NDArray[np.float32]:
+    """Return the embeddings of the new texts of a batch.
+
+    Args:
+        encoding: future result of the workers; None if this process encodes.
+    """
+    if not encoding:
+        return encoder.encode(texts, role="document", progress=progress)
     # With a timeout, because Ctrl-C cannot interrupt a wait without one on Windows.
-    while wait([batch.encoding], timeout=1).not_done:
+    while wait([encoding], timeout=1).not_done:
         pass
-    return batch.encoding.result()
+    return encoding.result()

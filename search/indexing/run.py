@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -22,7 +21,7 @@ from search.corpus.boilerplate import MOST_BOILERPLATE, common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.compare import RunPlan, compare, newest_first, nothing_to_index
-from search.indexing.encode_pending import encode_pending
+from search.indexing.encode_pending import encode_pending, encoded_texts
 from search.indexing.read import batches_ahead, cutter_for, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.indexing.token_vectors import add_missing_token_vectors
@@ -294,15 +293,6 @@ class Run:
             batch.encoding = self.workers.submit(batch.texts, batch.name)
         return batch
 
-    def _encode(self, batch: Batch, progress: Callable[[int, int], None]) -> NDArray[np.float32]:
-        """Return the embeddings of a batch's new texts."""
-        if not batch.encoding:
-            return self.encoder.encode(batch.texts, role="document", progress=progress)
-        # With a timeout, because Ctrl-C cannot interrupt a wait without one on Windows.
-        while wait([batch.encoding], timeout=1).not_done:
-            pass
-        return batch.encoding.result()
-
     def _commit(self, batch: Batch) -> None:
         """Wait for the new embeddings of a batch, then store and count it."""
         n_tokens = sum(batch.passages[key][1].n_tokens for key in batch.new)
@@ -316,7 +306,7 @@ class Run:
 
         vectors = batch.vectors
         if batch.new:
-            encoded = self._encode(batch, report_progress)
+            encoded = encoded_texts(batch.texts, batch.encoding, self.encoder, report_progress)
             vectors |= {key: as_blob(vector) for key, vector in zip(batch.new, encoded, strict=True)}
         # Contents that were new in an earlier batch are stored by now.
         vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+_TRIES = 5  # a writer may store other passages meanwhile
 AT_A_TIME = 20  # passages; then the next ones are proposed with what these teach
 
 
@@ -61,7 +62,7 @@ def encoding_what_lacks(
     store: Store, encoder: Callable[[], Encoder], work: Callable[[], Answer]
 ) -> Answer:
     """Return the result of `work`; if it needs embeddings of pending passages, encode them and repeat it."""
-    while True:
+    for _ in range(_TRIES):
         try:
             return work()
         except NotEncoded as lacking:
@@ -69,6 +70,7 @@ def encoding_what_lacks(
                 texts = passage_texts(snapshot.connection, lacking.passages)
             _encode(store, encoder(), texts)
             _keep(store, encoder())
+    return work()
 
 
 def _encode(store: Store, encoder: Encoder, texts: Sequence[PassageText]) -> None:
