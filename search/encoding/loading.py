@@ -56,13 +56,17 @@ def cached_models(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
 
 
 @alone
-def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTransformer:
+def load_encoder(
+    files: ModelFiles, precision: str = "float32", attention: str | None = None
+) -> SentenceTransformer:
     """Load an encoder with all its modules on the CPU; modules after the transformer compute in float32.
 
     `max_seq_length` is limited to the number of positions, whatever the configuration says.
 
     Args:
         precision: PyTorch's name for the precision of the transformer.
+        attention: transformers' name for an implementation of attention. None takes transformers' own choice: no
+            third-party kernels, even if the model's files name some.
 
     Raises:
         ModelError: the model is not a BERT-like encoder, or sentence-transformers cannot load it.
@@ -85,7 +89,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             model_kwargs={
                 "dtype": getattr(torch, precision),
                 "use_safetensors": True,
-                "attn_implementation": None,  # no third-party kernels, even if the model's files name some
+                "attn_implementation": attention,
             },
         )
         if model[0].transformer_task != "feature-extraction":

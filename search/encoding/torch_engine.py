@@ -28,6 +28,7 @@ class TorchEngine:
     Args:
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU if there is one.
         precision: precision of weights and arithmetic: "fp32", "bf16" or "fp16". Hidden states are returned as float32.
+        attention: transformers' name for an implementation of attention; None takes its default.
 
     Raises:
         InputError: there is no such device on this machine.
@@ -38,15 +39,19 @@ class TorchEngine:
     instead = ""
 
     def __init__(
-        self, model: KnownModel, device: str | None = None, precision: Precision = "fp32"
+        self,
+        model: KnownModel,
+        device: str | None = None,
+        precision: Precision = "fp32",
+        attention: str | None = None,
     ) -> None:
         import torch
 
         self._torch = torch
         self.device = usable_device(device)
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
-        usable = model.loaded if precision == "fp32" else None
-        whole = usable or load_encoder(model.files, _TORCH_NAMES[precision])
+        usable = model.loaded if precision == "fp32" and attention is None else None
+        whole = usable or load_encoder(model.files, _TORCH_NAMES[precision], attention)
         transformer: Any
         transformer, *self.modules = whole.to(self.device)
         self.model: Any = transformer.auto_model
