@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 import search
 from search.encoding.description import KnownModel
-from search.encoding.tokenizer import Role
+from search.encoding.prompts import Role
 from search.encoding.torch_engine import TorchEngine
 from search.explaining.deletion_test import without_words
 from search.explaining.explanation import Layers, explain_pair, similarity_matrix

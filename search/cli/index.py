@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,7 @@ def index(
     engine: EngineOptions,
     model: options.ModelOptions,
     vectors: options.VectorOptions,
+    prompts: options.PromptOptions,
     kept: options.TokenVectorOptions,
     server: options.StoreOptions,
     output: Output,
@@ -111,6 +113,7 @@ def index(
             **files,
             **model,
             **vectors,
+            **prompts,
             **kept,
             **server,
         )
@@ -156,6 +159,7 @@ def watch_on(built: Index, output: Output) -> None:
 
 def upsert(
     model: options.ModelOptions,
+    prompts: options.PromptOptions,
     engine: EngineOptions,
     output: Output,
     index: Annotated[str, index_option("Name or path of the index; created if needed.")],
@@ -180,14 +184,14 @@ def upsert(
     if rebuild:
         if file:
             raise typer.BadParameter("--rebuild takes the documents of the index, and no FILE.")
-        _rebuild(index, model, engine, output)
+        _rebuild(index, model, prompts, engine, output)
         return
     documents = [
         document_of(line, number)
         for number, line in enumerate(text_of(file or "-", "Give JSON Lines.").split("\n"), 1)
         if line.strip()
     ]
-    opened = _opened_or_created(index, model, engine)
+    opened = _opened_or_created(index, model, prompts, engine)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.upsert(documents, progress=progress)
     output.remarks(opened.notes)
@@ -195,19 +199,33 @@ def upsert(
         output.show(report, reports.upserted)
 
 
-def _opened_or_created(index: str, model: options.ModelOptions, engine: EngineOptions) -> Index:
+def _opened_or_created(
+    index: str, model: options.ModelOptions, prompts: options.PromptOptions, engine: EngineOptions
+) -> Index:
     """Open an index of documents from memory; create it if it does not exist, or if nothing is stored in it."""
+    from search.encoding.prompts import Prompts
     from search.index import Index
     from search.store.layout import index_path_of, is_index
 
     if is_index(index_path_of(index)):
         with suppress(IndexNotFound):
-            return Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]
+            opened = Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]
+            chosen = Prompts.of_fingerprint(opened.fingerprint).changed(
+                prompts["query_prompt"], prompts["document_prompt"]
+            )
+            opened.fingerprint.require_equal(replace(opened.fingerprint, prompts=chosen.as_json))
+            return opened
     model["model"] = model["model"] or model_for_new_indexes()
-    return Index.create(index, **model, **vars(engine))
+    return Index.create(index, **model, **prompts, **vars(engine))
 
 
-def _rebuild(index: str, model: options.ModelOptions, engine: EngineOptions, output: Output) -> None:
+def _rebuild(
+    index: str,
+    model: options.ModelOptions,
+    prompts: options.PromptOptions,
+    engine: EngineOptions,
+    output: Output,
+) -> None:
     from search.index import Index
     from search.render import reports
     from search.store.database import legible_fingerprint
@@ -216,7 +234,7 @@ def _rebuild(index: str, model: options.ModelOptions, engine: EngineOptions, out
     if not (model["model"] or legible_fingerprint(index_path_of(index) / DATABASE)):
         model["model"] = model_for_new_indexes()
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.create(index, rebuild=True, progress=progress, **model, **vars(engine))
+        built = Index.create(index, rebuild=True, progress=progress, **model, **prompts, **vars(engine))
     assert built.report is not None
     output.remarks(built.report.notes)
     if output.as_json or not output.quiet:

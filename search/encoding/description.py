@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from search.encoding.loading import load_encoder, load_transformer, loading, positions, require_whole
 from search.encoding.models import ModelFiles, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
+from search.encoding.prompts import Prompts
 from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
 
@@ -42,7 +43,7 @@ class Description:
         dimension: length of an embedding before truncation.
         truncate: number of dimensions to keep, by the model's configuration; None for all.
         lowercase: True if texts are lower-cased before tokenisation.
-        prompts: name ("query", "document", ...) -> text put before every input of that kind.
+        prompts: name ("query", "document", ...) -> text put before every input of that kind, by the model's files.
         similarity: similarity that the model was trained for: "cosine", "dot", "euclidean" or "manhattan".
         only_torch: description of modules that only sentence-transformers can run; "" if there are none.
         says_nothing: True if the model has no modules.json, so its pooling is a guess.
@@ -101,12 +102,14 @@ class KnownModel:
     Attributes:
         loaded: the encoder in float32 on the CPU, if it was loaded to describe it.
         find: for a model from the cache, returns the model with its original files.
+        prompts: prompts to use; None takes those of the model.
     """
 
     files: ModelFiles
     description: Description
     loaded: SentenceTransformer | None = None
     find: Callable[[], KnownModel] | None = None
+    prompts: Prompts | None = None
 
     def whole(self) -> KnownModel:
         """Return the same model with its original files, which PyTorch and a conversion need.

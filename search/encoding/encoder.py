@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,10 +19,10 @@ from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_pro
 from search.encoding.engines import open_engine
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
+from search.encoding.prompts import Prompts, Role
 from search.encoding.tokenizer import (
     Encoded,
     ModelInput,
-    Role,
     encode_ids,
     load_tokenizer,
     strings,
@@ -50,10 +49,11 @@ __all__ = ["Encoder", "Role", "with_context"]
 class Encoder:
     """A BERT-like encoder with its pooling: computes embeddings and token vectors of texts.
 
-    Models such as e5 and bge need a prompt before each text. It is read from the model's
-    `config_sentence_transformers.json`: `encode(texts, role="query")` puts the prompt "query" before each text,
-    `role="document"` the prompt "document" or "passage". An index passes the roles by itself; the prompts are part of
-    its fingerprint, and in explanations their tokens have a line of their own.
+    Models such as e5 and bge need a prompt before each text. It comes from the model's
+    `config_sentence_transformers.json`, or for a known family from `search.encoding.prompts`: `encode(texts,
+    role="query")` puts the prompt "query" before each text, `role="document"` the prompt "document" or "passage". An
+    index passes the roles by itself; the prompts are part of its fingerprint, and in explanations their tokens have a
+    line of their own.
 
     Args:
         model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until it is
@@ -64,6 +64,7 @@ class Encoder:
         dim: number of dimensions to keep, for models trained for it (Kusupati et al. 2022, "Matryoshka Representation
             Learning"); None keeps all.
         max_tokens: maximum number of tokens of a text, special tokens included; None takes the model's limit.
+        query_prompt, document_prompt: prompts to use instead of the model's own; "" for none, None for its own.
         offline: never download from the hub.
         engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same embeddings, up to
             rounding.
@@ -91,6 +92,8 @@ class Encoder:
         layer: int | str = -1,
         dim: int | None = None,
         max_tokens: int | None = None,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
         offline: bool = False,
         engine: EngineName = "auto",
         precision: Precision = "fp32",
@@ -107,6 +110,8 @@ class Encoder:
         self.max_tokens = self._max_tokens(max_tokens)
         self.layer = poolings.check_layer(layer, self.description.layers)
         self.dimension = self._dimension(dim)
+        prompts = self._source.prompts or Prompts.of_model(self.files, self.description.prompts)
+        self.prompts = prompts.changed(query_prompt, document_prompt)
         self._choice, self._device, self._offline, self._many = engine, device, offline, True
         self._batch_tokens = batch_tokens
         self._engine: Engine | None = None
@@ -160,14 +165,14 @@ class Encoder:
         if source:
             source = KnownModel(
                 replace(source.files, name=name, revision=fingerprint.revision),
-                replace(source.description, prompts=json.loads(fingerprint.prompts)),
+                source.description,
                 find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
             source = model_of(name or named_model(fingerprint, trusted), offline)
         same = source.files.weights_sha256 == fingerprint.weights
         encoder = cls(
-            source,
+            replace(source, prompts=Prompts.of_fingerprint(fingerprint)),
             pooling=pooling or cast("Pooling", fingerprint.pooling),
             layer=fingerprint.layer if same else -1,
             dim=int(fingerprint.dimension) if same else None,
@@ -264,16 +269,17 @@ class Encoder:
             pooling=self.pooling,
             dimension=str(self.dimension),
             max_tokens=str(self.max_tokens),
-            prompts=json.dumps(self.description.prompts, sort_keys=True, ensure_ascii=False),
+            prompts=self.prompts.as_json,
             normalized="yes",
             precision=self.precision,
             revision=self.files.revision,
             layer=self.layer,
+            prompts_from=self.prompts.origin,
         )
 
     def prompt(self, role: Role | None) -> str:
-        """Return the prompt that the model puts before every query or document; usually ""."""
-        return tokenizing.prompt_for(role, self.description.prompts)
+        """Return the prompt that is put before every query or document; "" for most models."""
+        return self.prompts.of(role)
 
     def encode(
         self,

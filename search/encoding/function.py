@@ -11,6 +11,7 @@ import numpy as np
 
 from search.encoding import pooling as poolings
 from search.encoding.encoder import Encoder, Role
+from search.encoding.prompts import Prompts
 from search.encoding.tokenizer import Encoded, strings
 from search.errors import InputError, ModelError
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
@@ -60,6 +61,7 @@ class FunctionEncoder(Encoder):
         self._functions = {"query": queries or documents}
         self._documents, self._name, self.max_tokens = documents, name, max_tokens
         self.pooling, self.precision, self.layer = WHOLE_TEXT, "fp32", "-1"
+        self.prompts = Prompts()  # the functions apply their own
         self.dimension = self._called(documents, ["dimension"]).shape[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,9 +105,6 @@ class FunctionEncoder(Encoder):
         return Fingerprint(
             self._name, name, "words", WHOLE_TEXT, WHOLE_TEXT, str(self.dimension), **settings
         )
-
-    def prompt(self, role: Role | None) -> str:
-        return ""
 
     def encode(
         self,

@@ -5,22 +5,19 @@ Uses the `tokenizers` library with truncation and padding switched off, so that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from search.encoding.loading import alone
+from search.encoding.prompts import Role
 from search.errors import InputError, ModelError, TextTooLong
 from search.records.tokens import Part, Token
 from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
     import tokenizers
-
-
-Role = Literal["query", "document"]
-_PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage")}
 
 
 @dataclass(frozen=True)
@@ -136,14 +133,6 @@ def tokens(
             start, end = text.span(start, end) if start < end else (text.source_offset(start),) * 2
         result.append(Token(piece, id_, start, end, False, word, part))
     return tuple(result)
-
-
-def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
-    """Return the prompt that a model's configuration puts before every query or document; usually ""."""
-    for name in _PROMPT_NAMES[role] if role else ():
-        if name in prompts:
-            return prompts[name]
-    return ""
 
 
 def with_context(context: str, text: str) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import model_of, named_model
 from search.encoding.models import DEFAULT_MODEL
+from search.encoding.prompts import Prompts
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError
 from search.records.fingerprint import WHOLE_TEXT
 from search.records.option_tools import split_options
-from search.records.options import BuildOptions, EncoderOptions, EngineName, SourceOptions, StoreOptions
+from search.records.options import (
+    BuildOptions,
+    EncoderOptions,
+    EngineName,
+    PromptOptions,
+    SourceOptions,
+    StoreOptions,
+)
 from search.store.database import legible_fingerprint, legible_meta, read_meta
 from search.store.files import DATABASE
 from search.store.home import is_own, require_own_server
@@ -20,6 +29,8 @@ from search.store.settings import Folders, PassageSettings, Source, fingerprint_
 
 if TYPE_CHECKING:
     from search.store.milvus.collections import Server
+
+_MAY_BE_EMPTY = PromptOptions.__annotations__  # "": no prompt
 
 
 def build_inputs(
@@ -48,7 +59,11 @@ def build_inputs(
     """
     meta, old = load_existing_meta(index, rebuild) or (None, None)
     chosen, selected = split_options(options, EncoderOptions, SourceOptions)
-    chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
+    chosen = {
+        name: value
+        for name, value in chosen.items()
+        if value is not None and (value != "" or name in _MAY_BE_EMPTY)
+    }
     source = source_of(meta, folders).changed(**selected)
     if encoder is None:
         encoder = _named_encoder(chosen, old, is_own(index), offline=offline, engine=engine)
@@ -65,6 +80,7 @@ def _named_encoder(chosen: dict[str, Any], old: Fingerprint | None, trusted: boo
     named = chosen.pop("model", None) or (named_model(old, trusted) if old else DEFAULT_MODEL)
     model = model_of(named, how["offline"])
     if old and model.files.weights_sha256 == old.weights:
+        model = replace(model, prompts=Prompts.of_fingerprint(old))
         chosen = {
             "pooling": old.pooling,
             "layer": old.layer,

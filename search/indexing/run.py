@@ -397,6 +397,7 @@ class Run:
             seconds=0.0,
             notes=tuple(notes),
             pending=count_pending(self.connection),
+            prompts=self.encoder.fingerprint.prompts_line,
             **{name: self.counts[name] for name in _REPORTED},
         )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from search.encoding import Encoder
-    from search.encoding.tokenizer import Role
+    from search.encoding.prompts import Role
     from search.records.option_tools import Ranking
     from search.records.tokens import TokenVectors
     from search.store.snapshot import Snapshot, Store

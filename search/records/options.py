@@ -260,7 +260,30 @@ class VectorOptions(TypedDict, total=False):
     ]
 
 
-class EncoderOptions(ModelOptions, VectorOptions, total=False):
+class PromptOptions(TypedDict, total=False):
+    """Options for the texts that an encoder reads before every query and every document."""
+
+    query_prompt: Annotated[
+        str | None,
+        Option(
+            None,
+            "Put before every query, as the model was trained: 'query: '. '' for none. Default: the model's own.",
+            "TEXT",
+            "Model",
+        ),
+    ]
+    document_prompt: Annotated[
+        str | None,
+        Option(
+            None,
+            "Put before every passage: 'passage: '. '' for none. Default: the model's own.",
+            "TEXT",
+            "Model",
+        ),
+    ]
+
+
+class EncoderOptions(ModelOptions, VectorOptions, PromptOptions, total=False):
     """All options that determine embeddings."""
 
     max_tokens: Annotated[

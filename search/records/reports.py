@@ -101,6 +101,7 @@ class Report:
         seconds: duration of the run.
         notes: sentences about decisions that the run made for the user.
         pending: number of passages in the index that are not encoded.
+        prompts: what the model reads before queries and documents, and who says so.
     """
 
     folder: str
@@ -121,6 +122,7 @@ class Report:
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     pending: int = 0
+    prompts: str = "none"
 
     @property
     def nothing_changed(self) -> bool:
@@ -162,6 +164,7 @@ class Status:
         command: command that continues an interrupted run; "" if none is needed.
         annotations: annotators of its passages, with their progress.
         notes: what the user should know about the model and its pooling.
+        prompts: as in a `Report`.
     """
 
     name: str
@@ -188,6 +191,7 @@ class Status:
     notes: tuple[str, ...] = ()
     pending: int = 0
     lazy: bool = False
+    prompts: str = "none"
 
 
 Severity = Literal["ok", "stale", "damaged"]

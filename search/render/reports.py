@@ -63,6 +63,7 @@ def report(canvas: Canvas, done: Report) -> None:
             ("documents", f"{done.documents:,}"),
             ("passages", f"{done.passages:,}{work}"),
             ("tokens", f"{done.tokens:,} (truncated: {done.truncated_tokens:,})"),
+            ("prompts", escape(done.prompts)),
             ("skipped", skipped_line(done.skipped)),
             ("time", duration(done.seconds)),
         )
@@ -190,6 +191,7 @@ def status(canvas: Canvas, state: Status) -> None:
             *folders,
             ("model", escape(state.model)),
             ("embeddings", f"{state.pooling} pooling, {state.dimension} dimensions, unit length"),
+            ("prompts", escape(state.prompts)),
             ("model reads", f"at most {state.max_tokens} tokens per passage"),
             ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),

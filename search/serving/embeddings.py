@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from search.encoding.encoder import Role
 from search.errors import InputError
 from search.index import Index
 from search.render import json
@@ -23,6 +24,17 @@ from search.serving.fields import RequestModel
 from search.serving.parameters import MOST_TEXTS, Sentence
 
 router = APIRouter(prefix="/v1")
+
+
+InputType = Literal["query", "document", "passage", "search_query", "search_document"]
+_ROLES: dict[InputType | None, Role | None] = {
+    None: None,
+    "query": "query",
+    "search_query": "query",
+    "document": "document",
+    "passage": "document",
+    "search_document": "document",
+}
 
 
 class Embeddings(RequestModel):
@@ -35,6 +47,13 @@ class Embeddings(RequestModel):
         Field(description=f"A text, or 1 to {MOST_TEXTS} texts.", examples=[["a key", "a lock"]]),
     ]
     model: Annotated[str, Field(description="Name of an index, or of the model of an index.")]
+    input_type: Annotated[
+        InputType | None,
+        Field(
+            description="What the texts are, for the prompt of a model that has some; left out: no prompt. An index "
+            "embeds its passages as documents."
+        ),
+    ] = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
 
@@ -57,8 +76,10 @@ def _embedded(served: AppState, params: Embeddings) -> dict[str, Any]:
     encoder = _index(served, params.model).encoder
     if params.dimensions not in (None, encoder.dimension):
         raise InputError(f"dimensions must be {encoder.dimension}, or left out.")
-    vectors = encoder.encode(texts)
-    tokens = sum(len(encoded.ids) for encoded in encoder.tokenizer.encode_batch(texts))
+    role = _ROLES[params.input_type]
+    vectors = encoder.encode(texts, role=role)
+    whole = [encoder.prompt(role) + text for text in texts]
+    tokens = sum(len(encoded.ids) for encoded in encoder.tokenizer.encode_batch(whole))
     return {
         "object": "list",
         "model": encoder.model,

@@ -63,6 +63,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         notes=tuple(meta.get("model_notes", ())),
         pending=pending,
         lazy=lazy,
+        prompts=fingerprint.prompts_line,
     )
 
 

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from search import Document, Index
 from search.index import searcher_of
 from search.serving import create_app
+from tests.conftest import save_tiny_bert
 from tests.serving.conftest import ADDRESS, server_process
 
 TEXTS = ["turn the key", "open the door"]
@@ -35,6 +36,25 @@ def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, inde
     )
     single = program.embeddings.create(model=index.fingerprint.model, input=TEXTS[1])
     assert np.allclose(single.data[0].embedding, expected[1], rtol=0, atol=1e-6)
+
+
+def test_embeddings_of_queries_and_documents_are_those_of_the_index(tmp_path: Path) -> None:
+    """A model that has prompts embeds each role with its own."""
+    model = save_tiny_bert(tmp_path / "intfloat" / "e5-small-v2", seed=34)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note.txt").write_text("Turn the key.", encoding="utf-8")
+    index = Index.build(tmp_path / "notes", index="notes", model=str(model))
+    texts = ["the key", "the door"]
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
+        for name, role in (("query", "query"), ("search_document", "document"), (None, None)):
+            body = {"model": "notes", "input": texts, "input_type": name}
+            answer = client.post("/v1/embeddings", json=body).json()
+            expected = index.encoder.encode(texts, role=role)
+            assert np.allclose([item["embedding"] for item in answer["data"]], expected, atol=1e-6)
+            with_prompt = index.encoder.inputs(texts, role=role)
+            assert answer["usage"]["total_tokens"] == sum(len(text.tokens) for text in with_prompt)
+        body = {"model": "notes", "input": texts, "input_type": "title"}
+        assert client.post("/v1/embeddings", json=body).status_code == 422
 
 
 @pytest.mark.parametrize(

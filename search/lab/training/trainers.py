@@ -38,7 +38,8 @@ from search.encoding.loading import (
     token_limit,
 )
 from search.encoding.models import ModelFiles
-from search.encoding.tokenizer import load_tokenizer, prompt_for
+from search.encoding.prompts import Prompts
+from search.encoding.tokenizer import load_tokenizer
 from search.errors import InputError, ModelError
 from search.files import sha256_of
 from search.lab.bert.checkpoint import KINDS, Head, other_head
@@ -143,7 +144,7 @@ def fit(
     else:
         module, table = model, _table(kind, rows)
         prompts = {
-            name: prompt_for("document" if i else "query", model.prompts) for i, name in enumerate(table)
+            name: Prompts(model.prompts).of("document" if i else "query") for i, name in enumerate(table)
         }
         arguments = SentenceTransformerTrainingArguments(
             **_arguments(kind, len(rows), settings, work),
