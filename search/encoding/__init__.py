@@ -4,10 +4,11 @@ models.py       finds the files of a model, by name or folder, and their hashes
     loading.py      loads these files in PyTorch, with sentence-transformers or transformers; caches the models
 description.py  description of an encoder by sentence-transformers: pooling, prompts, limits
 cache.py        models that are converted for OpenVINO, with their descriptions
+used.py         names of the models that were used on this machine
 prompts.py      prompts of queries and documents; a table of known families
 tokenizer.py    text -> WordPiece tokens with character offsets
 engine.py       common parts of the engines, which compute hidden states from batches of token ids
-engines.py      chooses between openvino_engine.py, which also converts models, and torch_engine.py
+engines.py      chooses between openvino_engine.py, which also converts models, torch_engine.py, and static.py
 parameters.py   parameters of a converted model, for computations that OpenVINO does not offer
 pooling.py      hidden states -> one vector for each text
     encoder.py      the public `Encoder`, which combines all of these

@@ -26,6 +26,7 @@ from typing import Any
 from search.encoding.description import Description, KnownModel
 from search.encoding.models import DEFAULT_MODEL, ModelFiles
 from search.encoding.tokenizer import load_tokenizer
+from search.encoding.used import short_hashes
 from search.files import (
     PRIVATE_FOLDER,
     cache_folder,
@@ -46,7 +47,7 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError)
 
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
     """Return the cache folder of the model whose weights, tokenizer and configuration have these hashes."""
-    return cache_home() / "models" / f"{weights[:24]}-{tokenizer[:12]}-{config[:12]}"
+    return cache_home() / "models" / short_hashes(weights, tokenizer, config)
 
 
 def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None:
@@ -54,14 +55,6 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
     with suppress(*DAMAGE):
         return _entry(entry_folder(weights, tokenizer, config))
     return None
-
-
-def name_here(weights: str, tokenizer: str, config: str) -> str:
-    """Return the name under which the model with these hashes was used on this machine; "" if it never was."""
-    try:
-        return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
-    except DAMAGE:
-        return ""
 
 
 def packaged(name: str) -> KnownModel | None:
@@ -109,7 +102,7 @@ def add(model: KnownModel, convert: Callable[[KnownModel, Path], list[str]]) -> 
 def _write(model: KnownModel, convert: Callable[[KnownModel, Path], list[str]], folder: Path) -> None:
     files, description = model.files, model.description
     others = convert(model, folder)
-    tokenizer = load_tokenizer(files.folder, files.name).to_str()
+    tokenizer = load_tokenizer(files.inputs_folder, files.name).to_str()
     (folder / "tokenizer.json").write_bytes(tokenizer.encode())
     names = [*_TO_COMPILE, "tokenizer.json", *others]
     for module, _ in description.dense:
@@ -121,7 +114,8 @@ def _write(model: KnownModel, convert: Callable[[KnownModel, Path], list[str]], 
 
 
 def _write_manifest(folder: Path, files: ModelFiles, problem: str = "", **rest: Any) -> None:
-    about = {"format": _FORMAT, "problem": problem, "files": asdict(files) | {"folder": None}}
+    inside = replace(files, inputs="", of_queries=None)  # the tokenizer is in the entry's folder
+    about = {"format": _FORMAT, "problem": problem, "files": asdict(inside) | {"folder": None}}
     write_sealed(folder / _ENTRY, about | rest)
 
 

@@ -18,13 +18,17 @@ from search.encoding.loading import load_encoder, load_transformer, loading, pos
 from search.encoding.models import ModelFiles, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.encoding.prompts import Prompts
+from search.encoding.static import load_table
+from search.encoding.used import remember
 from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_FORMAT = 4  # raise it when more is written down
+_FORMAT = 5  # raise it when more is written down
+_UNLIMITED = 2**20  # tokens
+MIXING = "WeightedLayerPooling"  # a module that mixes the token vectors of several layers
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # last modules that keep the direction of an embedding
 
 
@@ -48,6 +52,7 @@ class Description:
         only_torch: description of modules that only sentence-transformers can run; "" if there are none.
         says_nothing: True if the model has no modules.json, so its pooling is a guess.
         pooler_untrained: True if the bias of the pooler is 0 everywhere, as before training.
+        pools_prompt: False if the tokens of a prompt are not pooled.
     """
 
     layers: int
@@ -64,6 +69,7 @@ class Description:
     only_torch: str = ""
     says_nothing: bool = False
     pooler_untrained: bool = False
+    pools_prompt: bool = True
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
         """Return notes on assumptions that are made about the model `name` when it is used with a pooling."""
@@ -103,6 +109,7 @@ class KnownModel:
         loaded: the encoder in float32 on the CPU, if it was loaded to describe it.
         find: for a model from the cache, returns the model with its original files.
         prompts: prompts to use; None takes those of the model.
+        of_queries: the modules of queries, if they are others than those of documents.
     """
 
     files: ModelFiles
@@ -110,6 +117,7 @@ class KnownModel:
     loaded: SentenceTransformer | None = None
     find: Callable[[], KnownModel] | None = None
     prompts: Prompts | None = None
+    of_queries: KnownModel | None = None
 
     def whole(self) -> KnownModel:
         """Return the same model with its original files, which PyTorch and a conversion need.
@@ -139,25 +147,49 @@ def describe(files: ModelFiles) -> KnownModel:
     Raises:
         ModelError: the model cannot be loaded, lacks weights, or embeds texts in an unsupported way.
     """
+    remember(files)
+    of_queries = describe(files.of_queries) if files.of_queries else None
+    if files.is_static:
+        return KnownModel(files, _of_static(files), of_queries=of_queries)
     name = f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         entry = read_sealed(cache_folder("described") / name)
         if entry["of"] == name:
-            return KnownModel(files, Description.from_dict(entry["description"]))
+            return KnownModel(files, Description.from_dict(entry["description"]), of_queries=of_queries)
     model = load_encoder(files)
-    _, missing = load_transformer(files)
+    _, missing = load_transformer(files, type(model[0].auto_model).__name__)
     require_whole(files, missing)
     with loading(files):
         description = _described(files, model, missing)
     with suppress(OSError):  # without a writable cache, the next process loads the model again
         write_sealed(cache_folder("described") / name, {"of": name, "description": asdict(description)})
-    return KnownModel(files, description, model)
+    return KnownModel(files, description, model, of_queries=of_queries)
+
+
+def _of_static(files: ModelFiles) -> Description:
+    """Describe a static model by its files; sentence-transformers limits neither its texts nor its tokens."""
+    settings = optional_json(files.folder / "config_sentence_transformers.json", files.name)
+    truncate = settings.get("truncate_dim")
+    return Description(
+        layers=0,
+        positions=_UNLIMITED,
+        max_tokens=_UNLIMITED,
+        has_pooler=False,
+        pooling="mean",
+        dimension=load_table(files).shape[1],
+        prompts={key: text for key, text in settings.get("prompts", {}).items() if text},
+        truncate=None if truncate is None else int(truncate),
+        similarity=settings.get("similarity_fn_name") or "cosine",
+    )
 
 
 def _key(files: ModelFiles) -> str:
     """Return a hash of all files that sentence-transformers reads."""
-    digest = hashlib.sha256(f"{_FORMAT} {files.weights_sha256} {files.tokenizer_sha256}".encode())
-    for folder in (files.folder, *(files.folder / module for module in files.modules)):
+    digest = hashlib.sha256(
+        f"{_FORMAT} {files.weights_sha256} {files.tokenizer_sha256} {files.route}".encode()
+    )
+    folders = dict.fromkeys(files.folder / path for path in ("", files.inputs, *files.modules))
+    for folder in folders:
         for path in sorted(folder.glob("*.json")):
             if path.name not in ("tokenizer.json", "vocab.json"):
                 digest.update(f"\n{path.relative_to(files.folder)}\n".encode())
@@ -172,8 +204,6 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     model.truncate_dim = None
     pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
-    if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
-        raise ModelError(f"unsupported model '{files.name}': it excludes its prompts from pooling.")
     return Description(
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
@@ -189,6 +219,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         only_torch=only_torch,
         says_nothing=not files.modules,
         pooler_untrained=not missing and _has_untrained_pooler(inside),
+        pools_prompt=all(getattr(module, "include_prompt", True) for module in modules),
     )
 
 
@@ -205,15 +236,16 @@ def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str,
         raise ModelError(
             f"the model '{files.name}' does not embed texts: it needs exactly one pooling module."
         )
+    at = kinds.index("Pooling")
     ours = {theirs: name for name, theirs in ST_NAMES.items()}
-    modes = modules[kinds.index("Pooling")].pooling_mode
+    modes = modules[at].pooling_mode
     named = "+".join(ours.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes))
     rest = list(zip(modules, files.modules or ("",), strict=False))
     while _kind(rest[-1][0]) in _SAME_AS_LENGTH_1:
         rest.pop()
     others = [f"the pooling {named}"] if named not in ST_NAMES else []
     dense = []
-    for module, folder in rest[kinds[0] == "Pooling" :]:
+    for module, folder in (*rest[:at], *rest[at + 1 :]):
         if problem := _not_ours(files, module, folder):
             others.append(problem)
         else:

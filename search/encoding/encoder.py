@@ -13,12 +13,12 @@ import numpy as np
 
 from search.encoding import pooling as poolings
 from search.encoding import tokenizer as tokenizing
-from search.encoding.cache import cached_model, name_here, packaged
+from search.encoding.cache import cached_model, packaged
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
+from search.encoding.pooling import POOLINGS, Dense, combined, layer_number, pooled_layers
 from search.encoding.prompts import Prompts, Role
 from search.encoding.tokenizer import (
     Encoded,
@@ -28,6 +28,7 @@ from search.encoding.tokenizer import (
     strings,
     with_context,
 )
+from search.encoding.used import name_here
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import WHOLE_TEXT, Fingerprint
 from search.records.tokens import Token, TokenVectors
@@ -84,6 +85,9 @@ class Encoder:
         (2, 768)
     """
 
+    of_queries: Encoder | None = None
+    """The encoder of queries, if the model has other modules for them than for documents."""
+
     def __init__(
         self,
         model: str | ModelFiles | KnownModel = DEFAULT_MODEL,
@@ -114,6 +118,23 @@ class Encoder:
         self.prompts = prompts.changed(query_prompt, document_prompt)
         self._choice, self._device, self._offline, self._many = engine, device, offline, True
         self._batch_tokens = batch_tokens
+        if self._source.of_queries:
+            self.of_queries = type(self)(
+                self._source.of_queries,
+                pooling=None,
+                dim=self.dimension if dim else None,
+                offline=offline,
+                engine=engine,
+                precision=precision,
+                device=device,
+                batch_tokens=batch_tokens,
+            )
+            self.of_queries.prompts = self.prompts
+            if self.of_queries.dimension != self.dimension:
+                raise ModelError(
+                    f"'{self.model}' embeds queries in {self.of_queries.dimension} dimensions, and documents in "
+                    f"{self.dimension}."
+                )
         self._engine: Engine | None = None
         self._loading = threading.Lock()
 
@@ -151,7 +172,9 @@ class Encoder:
                 "that encoder: search.Index.open(..., encoder=...)"
             )
         # The cache contains the files for OpenVINO, but not the weights for PyTorch.
+        # A pooling of several kinds needs PyTorch, too.
         quick = model is None and engine != "torch" and fingerprint.precision in OF_OPENVINO
+        quick = quick and fingerprint.pooling in POOLINGS
         name = model or (
             fingerprint.model
             if trusted
@@ -162,7 +185,7 @@ class Encoder:
             if quick
             else None
         )
-        if source:
+        if source and name and not source.files.route:
             source = KnownModel(
                 replace(source.files, name=name, revision=fingerprint.revision),
                 source.description,
@@ -182,6 +205,8 @@ class Encoder:
             precision=precision or cast("Precision", fingerprint.precision),
         )
         encoder._many = many
+        if encoder.of_queries:
+            encoder.of_queries._many = many
         fingerprint.require_equal(replace(encoder.fingerprint, passages=fingerprint.passages))
         return encoder
 
@@ -237,7 +262,9 @@ class Encoder:
     @cached_property
     def tokenizer(self) -> tokenizers.Tokenizer:
         """Tokenizer of the model, without truncation and padding."""
-        return load_tokenizer(self.files.folder, self.files.name, self.description.lowercase)
+        has_special = not self.files.is_static
+        folder, lowercase = self.files.inputs_folder, self.description.lowercase
+        return load_tokenizer(folder, self.files.name, lowercase, has_special)
 
     @property
     def engine(self) -> Engine:
@@ -305,12 +332,14 @@ class Encoder:
             ModelError: the model returned NaN, infinity or zeros.
             InputError: `texts` is a single string, or contains something that is not a string.
         """
+        if role == "query" and self.of_queries:
+            return self.of_queries.encode(texts, role=role, truncate=truncate, progress=progress)
         prompt = self.prompt(role)
         encoded = self._encoded([prompt + text for text in strings(texts)], truncate)
         embeddings = np.empty((len(encoded), self.dimension), dtype=np.float32)
         done, total = 0, sum(len(text.ids) for text in encoded)
         for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
-            embeddings[batch] = self._embed(hidden)
+            embeddings[batch] = self._embed(hidden, role)
             done += int(hidden.mask.sum())
             if progress:
                 progress(done, total)
@@ -336,6 +365,10 @@ class Encoder:
             TextTooLong: a text has more than `max_tokens` tokens. Nothing is truncated, because dropped tokens could
                 not be explained.
         """
+        if role == "query" and self.of_queries:
+            return self.of_queries.tokens(
+                texts, contexts=contexts, hidden=hidden, role=role, layers=layers
+            )
         inputs = self.inputs(texts, contexts=contexts, hidden=hidden, role=role)
         encoded = [text.encoded for text in inputs]
         choices = {
@@ -348,7 +381,7 @@ class Encoder:
         numbers = sorted(set(chain(*pooled)))
         results: dict[int, TokenVectors] = {}
         for batch, states in self._run(encoded, numbers):
-            embeddings = self._embed(states)
+            embeddings = self._embed(states, role)
             by_choice = {
                 name: combined(states.layers, choice, self.n_layers) for name, choice in choices.items()
             }
@@ -373,6 +406,8 @@ class Encoder:
         role: Role | None = None,
     ) -> list[ModelInput]:
         """Return texts as the model reads them, without running it; arguments and errors as for `tokens`."""
+        if role == "query" and self.of_queries:
+            return self.of_queries.inputs(texts, contexts=contexts, hidden=hidden, role=role)
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
         hidden = [()] * len(texts) if hidden is None else hidden
@@ -409,15 +444,25 @@ class Encoder:
             tokenizing.require_whole(encoded, self.max_tokens)
         return encoded
 
-    def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
+    def skipped(self, role: Role | None) -> int:
+        """Return the number of first tokens that are not pooled: those of the prompt, for models trained so."""
+        prompt = "" if self.description.pools_prompt else self.prompt(role)
+        if not prompt:
+            return 0
+        encoding = self.tokenizer.encode(prompt)
+        return len(encoding.ids) - encoding.special_tokens_mask[-1]
+
+    def _embed(self, hidden: Hidden, role: Role | None) -> NDArray[np.float32]:
         states = combined(hidden.layers, self.layer, self.n_layers)
         if self.description.only_torch:
-            vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask)
+            vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask, self.skipped(role))
         else:
-            vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler)
+            vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler, self.skipped(role))
             for dense in self.dense:
                 vectors = dense(vectors)
-        return poolings.unit(vectors[:, : self.dimension], self.files.name)
+        # A text without any token of a static model has a vector of zeros.
+        kept, is_static = vectors[:, : self.dimension], self.files.is_static
+        return poolings.unit(kept, self.files.name, allow_zeros=is_static)
 
     def _pooling(self, pooling: Pooling | None) -> str:
         own, only = self.description.pooling, self.description.only_torch

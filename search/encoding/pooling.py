@@ -10,8 +10,10 @@ With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
     max            the largest value of each dimension
     cls            h_1, the vector of [CLS]
     pooler         tanh(W h_1 + b), BERT's own layer over [CLS] (Devlin et al. 2018, "BERT")
+    weightedmean   (1 h_1 + 2 h_2 + ... + n h_n) / (1 + 2 + ... + n)    Muennighoff 2022, "SGPT"
+    lasttoken      h_n
 
-Dense modules may follow: activation(W x + b).
+Some models pool only the tokens after the prompt. Dense modules may follow: activation(W x + b).
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
+ST_NAMES = {
+    "mean": "mean",
+    "cls": "cls",
+    "max": "max",
+    "mean_sqrt_len": "mean_sqrt_len_tokens",
+    "weightedmean": "weightedmean",
+    "lasttoken": "lasttoken",
+}
 """sentence-transformers' names for the same poolings."""
 COMBINATIONS: dict[str, Callable[[Any], Any]] = {
     "mean": partial(np.mean, axis=0, dtype=np.float32),
@@ -84,42 +93,56 @@ def pool(
     mask: NDArray[np.int64],
     pooling: str,
     pooler: NDArray[np.float32] | None,
+    skipped: int = 0,
 ) -> NDArray[np.float32]:
     """Pool each text of a batch to one vector.
 
     Args:
         hidden: (b, t, d) last hidden states, padded to the longest text.
-        mask: (b, t) 1 for a token, 0 for padding; at least one 1 per row.
+        mask: (b, t) 1 for a token, 0 for padding, which comes last.
         pooling: one of POOLINGS.
         pooler: (b, d) output of BERT's pooler, needed for "pooler" only.
+        skipped: number of first tokens that are not pooled.
 
     Returns:
-        (b, d) float32, not normalised. Vectors of padding are ignored.
+        (b, d) float32, not normalised. Vectors of padding are ignored. A mean of no tokens is 0.
     """
     if pooling == "cls":
-        return hidden[:, 0]
+        return hidden[:, skipped]
     if pooling == "pooler":
         if pooler is None:
             raise ModelError("this model has no pooler layer. Choose another pooling, for example mean.")
         return pooler
+    if pooling == "lasttoken":
+        return hidden[np.arange(len(hidden)), mask.sum(axis=1) - 1]
+    if skipped:
+        mask = mask.copy()
+        mask[:, :skipped] = 0
     real = mask[:, :, None].astype(bool)
     if pooling == "max":
         return np.where(real, hidden, np.float32(-np.inf)).max(axis=1)
+    if pooling == "weightedmean":
+        weights = mask * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
+        summed = (np.where(real, hidden, np.float32(0)) * weights[:, :, None]).sum(axis=1)
+        return summed / weights.sum(axis=1, keepdims=True)
     total = np.where(real, hidden, np.float32(0)).sum(axis=1)
-    count = mask.sum(axis=1, dtype=np.float32)[:, None]
+    count = np.maximum(mask.sum(axis=1, dtype=np.float32), 1)[:, None]
     return total / (np.sqrt(count) if pooling == "mean_sqrt_len" else count)
 
 
-def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
+def unit(vectors: NDArray[np.float32], model: str, *, allow_zeros: bool = False) -> NDArray[np.float32]:
     """Scale each row to length 1.
 
     Args:
         model: name for the error.
+        allow_zeros: leave rows of zeros as they are. Their cosine with any other vector is 0.
 
     Raises:
-        ModelError: a row is all zeros, or contains NaN or infinity.
+        ModelError: a row contains NaN or infinity, or is all zeros.
     """
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if allow_zeros:
+        lengths[lengths == 0] = 1
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise ModelError(

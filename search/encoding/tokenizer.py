@@ -49,11 +49,14 @@ class ModelInput:
     encoded: Encoded
 
 
-def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenizers.Tokenizer:
+def load_tokenizer(
+    folder: Path, name: str, lowercase: bool = False, special: bool = True
+) -> tokenizers.Tokenizer:
     """Load the fast tokenizer of a model, with truncation and padding switched off.
 
     Args:
         lowercase: lower-case texts first, even if the tokenizer does not.
+        special: False to add no special tokens.
 
     Raises:
         ModelError: there is no tokenizer, or it provides no character offsets.
@@ -67,6 +70,8 @@ def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenize
         raise ModelError(f"cannot load the tokenizer of '{name}': {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    if not special:
+        tokenizer.post_processor = tokenizers.processors.Sequence([])
     if lowercase:
         before, lower = tokenizer.normalizer, tokenizers.normalizers.Lowercase()
         steps = [lower] if before is None else [lower, before]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.description import KnownModel
+from search.encoding.description import MIXING, KnownModel
 from search.encoding.engine import Hidden, padded
 from search.encoding.loading import load_encoder
 from search.encoding.pooling import ST_NAMES
@@ -53,15 +53,20 @@ class TorchEngine:
         usable = model.loaded if precision == "fp32" and attention is None else None
         whole = usable or load_encoder(model.files, _TORCH_NAMES[precision], attention)
         transformer: Any
-        transformer, *self.modules = whole.to(self.device)
+        transformer, *modules = whole.to(self.device)
         self.model: Any = transformer.auto_model
+        mixing = [module for module in modules if type(module).__name__ == MIXING]
+        self.modules = [module for module in modules if module not in mixing]
+        # sentence-transformers gives them the states of all layers only if the model's files say so.
+        self.mixing = mixing if self.model.config.output_hidden_states else []
         self.has_pooler, self.n_layers = model.description.has_pooler, model.description.layers
         self.takes_types = "token_type_ids" in inspect.signature(self.model.forward).parameters
         self.pad = int(model.files.config.get("pad_token_id") or 0)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Yield the hidden states of `layers` for each batch, in order."""
-        torch, last_only = self._torch, list(layers) == [self.n_layers]
+        torch = self._torch
+        last_only = list(layers) == [self.n_layers] and not self.mixing
         for batch in batches:
             ids, types, mask = padded(batch, self.pad)
             inputs = {"input_ids": ids, "attention_mask": mask}
@@ -72,8 +77,8 @@ class TorchEngine:
                     **{name: torch.from_numpy(value).to(self.device) for name, value in inputs.items()},
                     output_hidden_states=not last_only,
                 )
-            # Not the last entry of hidden_states, which lacks the final norm in some architectures.
-            states = (*(output.hidden_states or ())[:-1], output.last_hidden_state)
+                states = self.states(output)
+                states[-1] = self.mixed(states)
             chosen = {layer: states[-1 if layer == self.n_layers else layer] for layer in layers}
             yield Hidden(
                 layers={layer: state.float().cpu().numpy() for layer, state in chosen.items()},
@@ -81,19 +86,40 @@ class TorchEngine:
                 pooler=output.pooler_output.float().cpu().numpy() if self.has_pooler else None,
             )
 
-    def embed(self, states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    def states(self, output: Any) -> list[Any]:
+        """Return the hidden states of all layers from the model's output; only the last if there are no others."""
+        # Not the last entry of hidden_states, which lacks the final norm in some architectures.
+        return [*(output.hidden_states or ())[:-1], output.last_hidden_state]
+
+    def mixed(self, states: list[Any]) -> Any:
+        """Return the token vectors that the next module reads, from the hidden states of all layers.
+
+        They are those of the last layer, unless the model mixes layers.
+        """
+        mixed = states[-1]
+        for module in self.mixing:
+            mixed = module({"all_layer_embeddings": tuple(states)})["token_embeddings"]
+        return mixed
+
+    def embed(
+        self, states: NDArray[np.float32], mask: NDArray[np.int64], skipped: int = 0
+    ) -> NDArray[np.float32]:
         """Return embeddings of token vectors, computed by the model's own modules.
 
         Args:
             states: (b, t, d), of any layer.
             mask: (b, t) 1 for a token, 0 for padding.
+            skipped: number of first tokens that are not pooled.
         """
         torch = self._torch
         with torch.inference_mode():
-            vectors = self.after(*(torch.from_numpy(array).to(self.device) for array in (states, mask)))
+            hidden, real = (torch.from_numpy(array).to(self.device) for array in (states, mask))
+            vectors = self.after(hidden, real, skipped=skipped)
         return vectors.cpu().numpy()
 
-    def after(self, states: Any, mask: Any, pooling: str = "", pooler: Any = None) -> Any:
+    def after(
+        self, states: Any, mask: Any, pooling: str = "", pooler: Any = None, skipped: int = 0
+    ) -> Any:
         """Return the embeddings of `embed` as tensors that can be differentiated.
 
         Args:
@@ -102,12 +128,13 @@ class TorchEngine:
         """
         from sentence_transformers.sentence_transformer.modules import Pooling
 
-        features = {"token_embeddings": states, "attention_mask": mask}
+        features = {"token_embeddings": states, "attention_mask": mask, "prompt_length": skipped}
         for module in self.modules:
             if isinstance(module, Pooling) and pooler is not None:
                 features["sentence_embedding"] = pooler
             elif isinstance(module, Pooling) and pooling in ST_NAMES:
-                features = Pooling(module.embedding_dimension, ST_NAMES[pooling])(features)
+                own = Pooling(module.embedding_dimension, ST_NAMES[pooling], module.include_prompt)
+                features = own(features)
             else:
                 features = module(features)
         return features["sentence_embedding"]

@@ -127,3 +127,60 @@ class WholeTexts(Traces):
 
     def only(self, text: int) -> Traces:
         return WholeTexts(self.embeddings[text][None])
+
+
+class RoutedTracer:
+    """Traces the texts of a model that has other modules for queries than for documents.
+
+    Its token vectors are what the tokens add to an embedding: those of two models have nothing in common before.
+
+    Args:
+        documents, queries: tracers of both sequences of modules.
+        layers: number of layers that all texts get; a model with fewer repeats its last one.
+    """
+
+    def __init__(self, documents: Tracer, queries: Tracer, layers: int) -> None:
+        self._documents, self._queries, self._layers = documents, queries, layers
+
+    def trace(self, texts: Sequence[ModelInput], *, precise: bool = False) -> Traces:
+        """Run the modules of each text's role."""
+        tracers = [self._queries if text.role == "query" else self._documents for text in texts]
+        return RoutedTraces(
+            [tracer.trace([text], precise=precise) for tracer, text in zip(tracers, texts, strict=True)],
+            self._layers,
+        )
+
+
+class RoutedTraces(Traces):
+    """Traces of texts, each of its own model.
+
+    Args:
+        texts: the traces of each text.
+        layers: as for `RoutedTracer`.
+    """
+
+    def __init__(self, texts: Sequence[Traces], layers: int) -> None:
+        self._texts, self._layers = texts, layers
+        self.embeddings = np.concatenate([text.embeddings for text in texts])
+
+    def states(self, text: int) -> Sequence[NDArray[np.float32]]:
+        added = self._texts[text].addends(0, 0)[:-1].astype(np.float32)
+        return [added] * (self._layers + 1)
+
+    def products(self, directions: NDArray[Any]) -> list[NDArray[np.float64]]:
+        return [
+            self._as_many(text.products(some[None])[0])
+            for text, some in zip(self._texts, directions, strict=True)
+        ]
+
+    def _as_many(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a table (k, L + 1, n + 1) with as many layers as the others."""
+        numbers = np.minimum(np.arange(self._layers + 1), table.shape[1] - 1)
+        return table[:, numbers]
+
+    def addends(self, text: int, layer: int) -> NDArray[np.float64]:
+        last = len(self._texts[text].states(0)) - 1
+        return self._texts[text].addends(0, min(layer, last))
+
+    def only(self, text: int) -> Traces:
+        return RoutedTraces([self._texts[text]], self._layers)

@@ -1,4 +1,6 @@
-"""Traced contributions in NumPy, for models of the BERT family that OpenVINO runs; needs no PyTorch.
+"""Traced contributions in NumPy, for static models and those of the BERT family that OpenVINO runs.
+
+Needs no PyTorch.
 
 The tokens of all texts are rows of a single matrix, without padding: N = n_1 + ... + n_T. Only attention
 keeps texts apart.
@@ -17,6 +19,7 @@ from search.encoding import Encoder
 from search.encoding.openvino_engine import OpenVINOEngine
 from search.encoding.parameters import Parameters
 from search.encoding.pooling import Dense, combined, pooled_layers
+from search.encoding.static import StaticEngine
 from search.encoding.tokenizer import ModelInput
 from search.explaining.traced import Traces
 
@@ -39,6 +42,7 @@ class NumpyTracer:
     """
 
     def __init__(self, encoder: Encoder, engine: OpenVINOEngine) -> None:
+        self._encoder = encoder
         self._parameters = Parameters(engine.folder)
         self._inputs = _Inputs(self._parameters)
         self._head = _Head(encoder, self._parameters)
@@ -58,7 +62,7 @@ class NumpyTracer:
         texts_at = _slices([len(text.tokens) for text in texts])
         states, maps = [np.concatenate([self._inputs(text) for text in texts])], []
         layers = self._layers
-        if precise and self._head.pooling in ("cls", "pooler"):
+        if precise and self._head.pooling in ("cls", "pooler", "lasttoken"):
             with self._lock:
                 self._precise_layers = self._precise_layers or self._layers_in(np.float64)
                 layers = self._precise_layers
@@ -67,8 +71,33 @@ class NumpyTracer:
             state, of_layer = layer.hold(states[-1], texts_at)
             states.append(state)
             maps.append(of_layer)
-        heads = [self._head.hold([state[at] for state in states]) for at in texts_at]
+        heads = [
+            self._head.hold([state[at] for state in states], self._encoder.skipped(text.role))
+            for text, at in zip(texts, texts_at, strict=True)
+        ]
         return NumpyTraces(states, maps, heads, texts_at)
+
+
+class StaticTracer:
+    """Traces texts with a table of token vectors, which are what the tokens add.
+
+    Args:
+        engine: the engine of `encoder`.
+    """
+
+    def __init__(self, encoder: Encoder, engine: StaticEngine) -> None:
+        self._encoder, self._table = encoder, engine.table
+        self._head = _Head(encoder)
+
+    def trace(self, texts: Sequence[ModelInput], *, precise: bool = False) -> Traces:
+        """Look up the tokens of texts."""
+        states = [self._table[text.encoded.ids] for text in texts]
+        heads = [
+            self._head.hold([state], self._encoder.skipped(text.role))
+            for text, state in zip(texts, states, strict=True)
+        ]
+        texts_at = _slices([len(state) for state in states])
+        return NumpyTraces([np.concatenate(states)], [], heads, texts_at)
 
 
 def _slices(lengths: Sequence[int]) -> list[slice]:
@@ -411,28 +440,31 @@ _GATES = {"gelu": _gelu_gate, "relu": _relu_gate}
 class _Head:
     """From hidden states to the embedding: choice of layers, pooling, pooler or Dense modules, dimension, length."""
 
-    def __init__(self, encoder: Encoder, parameters: Parameters) -> None:
+    def __init__(self, encoder: Encoder, parameters: Parameters | None = None) -> None:
         self.n_layers, self.dimension = encoder.n_layers, encoder.dimension
         self.pooling = encoder.pooling
         # The pooler reads the last layer, whatever the layer to pool is.
         self.choice = "-1" if self.pooling == "pooler" else encoder.layer
         self.layers = pooled_layers(self.choice, self.n_layers)
         self.modules = list(encoder.dense)
-        if self.pooling == "pooler":
+        if self.pooling == "pooler" and parameters:
             pooler = _Linear(parameters, "pooler")
             self.modules.insert(0, Dense(pooler.weight, pooler.bias, "Tanh"))
 
-    def hold(self, states: Sequence[Array]) -> _FrozenHead:
-        """Return the head as an affine map of the hidden states of a text."""
+    def hold(self, states: Sequence[Array], skipped: int = 0) -> _FrozenHead:
+        """Return the head as an affine map of the hidden states of a text.
+
+        Args:
+            skipped: number of first tokens that are not pooled.
+        """
         vectors = combined(dict(enumerate(states)), self.choice, self.n_layers)
-        count = np.float32(len(vectors) if self.pooling == "mean" else len(vectors) ** 0.5)
-        best = vectors.argmax(axis=0) if self.pooling == "max" else None
-        if self.pooling in ("cls", "pooler"):
-            vector = vectors[0]
-        elif best is not None:
+        best, weights = None, None
+        if self.pooling == "max":
+            best = skipped + vectors[skipped:].argmax(axis=0)
             vector = vectors[best, np.arange(vectors.shape[1])]
         else:
-            vector = vectors.sum(axis=0) / count
+            weights = self._weights(len(vectors), skipped)
+            vector = weights @ vectors
         gates = []
         for module in self.modules:
             linear = module.weight @ vector + module.bias
@@ -440,8 +472,24 @@ class _Head:
             gates.append(_ratio(vector, linear))
         kept = vector[: self.dimension]
         length = np.linalg.norm(kept)
+        length = length if length or self.modules else np.float32(1)  # a text without any token
         sizes = len(vectors), len(vector)
-        return _FrozenHead(self, *sizes, count, best, gates, kept / length, float(length))
+        return _FrozenHead(self, *sizes, weights, best, gates, kept / length, float(length))
+
+    def _weights(self, n: int, skipped: int) -> Array:
+        """Return the (n,) weights of tokens in the pooled vector."""
+        weights = np.zeros(n, dtype=np.float32)
+        if self.pooling in ("cls", "pooler"):
+            weights[skipped] = 1
+        elif self.pooling == "lasttoken":
+            weights[-1] = 1
+        elif self.pooling == "weightedmean":
+            weights[skipped:] = np.arange(skipped + 1, n + 1)
+            weights /= weights.sum()
+        elif n > skipped:
+            count = n - skipped
+            weights[skipped:] = 1 / (count if self.pooling == "mean" else count**0.5)
+        return weights
 
 
 def _ratio(value: Array, linear: Array) -> Array:
@@ -455,7 +503,7 @@ class _FrozenHead:
 
     Attributes:
         width: length of the pooled vector, before it is truncated to d dimensions.
-        count: divisor of a sum of token vectors.
+        weights: (n,) weights of tokens in the pooled vector; None for pooling "max".
         best: for pooling "max", the token with the maximum of each dimension.
         gates: gates of the activation of each module.
         embedding: (d,) embedding, the pooled vector divided by its `length`.
@@ -464,7 +512,7 @@ class _FrozenHead:
     head: _Head
     n: int
     width: int
-    count: np.float32
+    weights: Array | None
     best: NDArray[np.int64] | None
     gates: Sequence[Array]
     embedding: Array
@@ -484,13 +532,11 @@ class _FrozenHead:
     def _by_token(self, gradient: Array) -> Array:
         """Return the (k, n, h) gradients with respect to the token vectors, from those of the pooled vector."""
         width = gradient.shape[1]
+        if self.weights is not None:
+            weighted: Array = gradient[:, None] * self.weights.astype(gradient.dtype)[:, None]
+            return weighted
         tokens = np.zeros((len(gradient), self.n, width), dtype=gradient.dtype)
-        if self.head.pooling in ("cls", "pooler"):
-            tokens[:, 0] = gradient
-        elif self.best is not None:
-            tokens[:, self.best, np.arange(width)] = gradient
-        else:
-            tokens[:] = gradient[:, None] / self.count
+        tokens[:, self.best, np.arange(width)] = gradient
         return tokens
 
     def _by_layer(self, gradient: Array) -> dict[int, Array]:
@@ -505,12 +551,10 @@ class _FrozenHead:
         """Apply the map to (m, n, h) parts of the hidden states of each layer; return (m, d) parts of the embedding."""
         head = self.head
         vectors = combined(states, head.choice, head.n_layers)
-        if head.pooling in ("cls", "pooler"):
-            parts = vectors[:, 0]
-        elif self.best is not None:
-            parts = vectors[:, self.best, np.arange(vectors.shape[2])]
+        if self.weights is not None:
+            parts = np.einsum("mnh,n->mh", vectors, self.weights)
         else:
-            parts = vectors.sum(axis=1) / self.count
+            parts = vectors[:, self.best, np.arange(vectors.shape[2])]
         for module, gate in zip(head.modules, self.gates, strict=True):
             parts = (parts @ module.weight.T + constant * module.bias) * gate
         return parts[:, : len(self.embedding)].astype(np.float64) / self.length

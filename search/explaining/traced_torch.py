@@ -38,7 +38,7 @@ class TorchTracer:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self._engine = encoder, _float32_engine(encoder)
-        for module in (self._engine.model, *self._engine.modules):
+        for module in (self._engine.model, *self._engine.mixing, *self._engine.modules):
             module.requires_grad_(False)
             _hold_activations(module)
 
@@ -56,15 +56,20 @@ class TorchTracer:
             inputs["token_type_ids"] = torch.tensor([text.encoded.types], device=engine.device)
         with torch.enable_grad(), _frozen(engine.device) as constant:
             output = engine.model(**inputs, output_hidden_states=True)
-            states = [*output.hidden_states[:-1], output.last_hidden_state]
-            pooled = {layer: states[layer].clone() for layer in pooled_layers(encoder.layer, layers)}
+            states = engine.states(output)
+            mixes = engine.mixing and encoder.layer == "-1"
+            numbers = range(layers + 1) if mixes else pooled_layers(encoder.layer, layers)
+            pooled = {layer: states[layer].clone() for layer in numbers}
             chosen = list(pooled.values())
-            if encoder.layer.startswith("concat:"):
+            if mixes:
+                hidden = engine.mixed(chosen)
+            elif encoder.layer.startswith("concat:"):
                 hidden = torch.cat(chosen, dim=-1)
             else:
                 hidden = sum(chosen) / (1 if encoder.layer.startswith("sum:") else len(chosen))
             pooler = output.pooler_output if encoder.pooling == "pooler" else None
-            vectors = engine.after(hidden, inputs["attention_mask"], encoder.pooling, pooler)
+            skipped = encoder.skipped(text.role)
+            vectors = engine.after(hidden, inputs["attention_mask"], encoder.pooling, pooler, skipped)
             vector = vectors[0, : encoder.dimension]
             vector = vector / torch.linalg.vector_norm(vector.detach())
         return _FrozenText(states, pooled, vector, constant)

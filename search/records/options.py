@@ -42,7 +42,7 @@ class Option:
 
 
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
-Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len"]
+Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len", "weightedmean", "lasttoken"]
 EngineName: TypeAlias = Literal["auto", "openvino", "torch"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -239,7 +239,8 @@ class ModelOptions(TypedDict, total=False):
             "How token vectors become an embedding. mean: of all tokens, as most models were trained. cls: [CLS] "
             "alone, for models trained so, such as BGE. pooler: BERT's tanh layer over [CLS], to compare, or for "
             "fine-tuned classifiers. max: the largest of each dimension. mean_sqrt_len: the sum divided by the root "
-            "of the number of tokens. Default: the model's own.",
+            "of the number of tokens. weightedmean: the n-th token counts n times. lasttoken: the last alone, for "
+            "models such as Qwen3-Embedding. Default: the model's own.",
             panel="Model",
         ),
     ]

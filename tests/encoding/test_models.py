@@ -74,7 +74,7 @@ def test_a_model_that_does_not_exist_is_named(name: str) -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"contains no model: config.json is missing"):
+    with pytest.raises(ModelError, match=r"contains no model: config.json and modules.json are missing"):
         Encoder(str(tmp_path))
 
 
@@ -119,7 +119,7 @@ def test_unsupported_modules_and_poolings_are_refused(tmp_path: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     modules[2]["type"] = "sentence_transformers.models.CNN"
     (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    with pytest.raises(ModelError, match="module 'CNN'"):
+    with pytest.raises(ModelError, match=r"module 'sentence_transformers\.models\.CNN'"):
         Encoder(str(folder))
 
 
@@ -168,26 +168,41 @@ def test_prompts_are_put_before_texts(tmp_path: Path) -> None:
     ]
 
 
-def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
-    from transformers import GPT2Config, GPT2Model
+def test_a_model_with_a_decoder_is_refused_by_name(tmp_path: Path) -> None:
+    from transformers import BartConfig, BartModel
 
     folder = save_tiny_bert(tmp_path / "model")
+    sizes = {
+        f"{part}_{name}": 2 for part in ("encoder", "decoder") for name in ("layers", "attention_heads")
+    }
+    BartModel(
+        BartConfig(vocab_size=400, d_model=32, max_position_embeddings=64, **sizes)
+    ).save_pretrained(folder)
+    with pytest.raises(ModelError, match="is of type 'bart', which does not embed text"):
+        Encoder(str(folder)).encode(["water"])
+
+
+def test_a_decoder_without_a_pooling_of_its_own_gets_the_mean_and_a_note(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2Model
+
+    folder = save_tiny_bert(tmp_path / "model", pooling=None)
     GPT2Model(GPT2Config(vocab_size=400, n_embd=32, n_layer=1, n_head=2, n_positions=64)).save_pretrained(
         folder
     )
-    with pytest.raises(ModelError, match="is of type 'gpt2', not a BERT-like encoder"):
-        Encoder(str(folder)).encode(["water"])
+    encoder = Encoder(str(folder))
+    assert encoder.encode(["water"]).shape == (1, 32)
+    assert "mean pooling is a guess" in encoder.notes[0]
 
 
 MODULES = {
     "no JSON": ("[", "modules.json cannot be read"),
     "code of its own": (
         '[{"type": "mine.Transformer", "path": ""}]',
-        "unsupported module 'Transformer'",
+        "unsupported module 'mine.Transformer'",
     ),
     "another class": (
         '[{"type": "sentence_transformers.models.WordEmbeddings", "path": ""}]',
-        "'WordEmbeddings'",
+        "WordEmbeddings'",
     ),
 }
 

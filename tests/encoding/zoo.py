@@ -168,12 +168,15 @@ MODELS: dict[str, tuple[Callable[[Path], Sequence[Any]], dict[str, Any]]] = {
     "bert-dense-tanh": (pooled(BERT, "mean", "Dense", dense="Tanh"), {}),
     "bert-dense-gelu": (pooled(BERT, "mean", "Dense", dense="GELU"), {}),
     "bert-layernorm": (pooled(BERT, "mean", "LayerNorm"), {}),
-    "bert-layers": (pooled(BERT, "WeightedLayerPooling", "mean"), {}),
+    "bert-layers": (
+        pooled(transformer("Bert", output_hidden_states=True), "WeightedLayerPooling", "mean"),
+        {},
+    ),
     "bert-prompts-excluded": (pooled(BERT, "mean", include_prompt=False), {"prompts": PROMPTS}),
     "bert-truncated": (pooled(BERT, "mean"), {"truncate_dim": 16, "prompts": PROMPTS}),
     "bert-dot": (pooled(BERT, "mean"), {"similarity_fn_name": "dot"}),
     "albert": (pooled(transformer("Albert", "unigram", embedding_size=16), "mean"), {}),
-    "camembert": (pooled(transformer("Camembert", "unigram", pad_token_id=1), "mean"), {}),
+    "camembert": (pooled(transformer("Camembert", "unigram"), "mean"), {}),
     "deberta-v2": (
         pooled(
             transformer(
@@ -211,8 +214,8 @@ MODELS: dict[str, tuple[Callable[[Path], Sequence[Any]], dict[str, Any]]] = {
     ),
     "mpnet": (pooled(transformer("MPNet"), "mean"), {}),
     "nomic_bert": (pooled(transformer("NomicBert"), "mean"), {"prompts": PROMPTS}),
-    "roberta": (pooled(transformer("Roberta", "bpe", pad_token_id=1), "mean"), {}),
-    "xlm-roberta": (pooled(transformer("XLMRoberta", "unigram", pad_token_id=1), "mean"), {"prompts": PROMPTS}),
+    "roberta": (pooled(transformer("Roberta", "bpe"), "mean"), {}),
+    "xlm-roberta": (pooled(transformer("XLMRoberta", "unigram"), "mean"), {"prompts": PROMPTS}),
     "qwen3": (
         pooled(transformer("Qwen3", "bpe", options=_DECODER), "lasttoken", "Normalize"),
         {"prompts": {"query": "Instruct: find it\nQuery:", "document": ""}},
