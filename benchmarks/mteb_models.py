@@ -26,9 +26,9 @@ from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.evaluating.evaluation import id_of_record, index_of_collection, ranked_documents
 from search.evaluating.formats import CorpusEntry, Retrieval
+from search.files import home
 from search.index import Index
 from search.records.options import EngineName, Pooling
-from search.store.home import home
 
 # Number of documents that a rerank applies to, as in `seewhy eval`.
 _RERANKED = 10

@@ -162,6 +162,16 @@ def _seal(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def home() -> Path:
+    """Folder of this user's data: `$SEEWHY_HOME`, or the platform's default."""
+    chosen = os.environ.get("SEEWHY_HOME")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("seewhy", appauthor=False)
+
+
 def cache_home() -> Path:
     """Return the cache folder, which has only files that can be recreated."""
     chosen = os.environ.get("SEEWHY_CACHE")

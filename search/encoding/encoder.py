@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,9 +16,10 @@ from search.encoding import pooling as poolings
 from search.encoding import tokenizer as tokenizing
 from search.encoding.cache import cached_model, packaged
 from search.encoding.description import KnownModel, describe
+from search.encoding.distil import make_static_model
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
-from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
+from search.encoding.models import DEFAULT_MODEL, STATIC_MODEL, ModelFiles, find_model, static_folder
 from search.encoding.pooling import POOLINGS, Dense, combined, layer_number, pooled_layers
 from search.encoding.prompts import Prompts, Role
 from search.encoding.tokenizer import (
@@ -492,7 +494,12 @@ class Encoder:
 
 
 def model_of(name: str, offline: bool) -> KnownModel:
-    """Find a model and describe it; the default model may come converted, from a package."""
+    """Find a model and describe it; the default model may come converted, from a package.
+
+    The static model of this machine is made at its first use.
+    """
+    if name == STATIC_MODEL and not (static_folder().is_dir() or Path(name).is_dir()):
+        make_static_model(describe(find_model(offline=offline)))
     if model := packaged(name):
         return replace(model, find=lambda: describe(find_model(name, offline=offline)))
     return describe(find_model(name, offline=offline))

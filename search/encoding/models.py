@@ -21,9 +21,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from search.errors import ModelError
-from search.files import sha256_of
+from search.files import home, sha256_of
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+STATIC_MODEL = "static"
+"""Name of the static model that this machine distils from the default model; see `search.encoding.distil`."""
 
 _FILES = [
     "*.json",
@@ -69,7 +71,7 @@ class ModelFiles:
 
     Attributes:
         name: as given by the caller; for a folder, its absolute path.
-        source: "folder", "offline package" or "hub".
+        source: "folder", "offline package", "distilled here" or "hub".
         config: content of config.json; {} for a static model without it.
         modules: folders of the sentence-transformers modules after the one that reads text, relative to `folder`, in
             order; () if there is no modules.json.
@@ -220,6 +222,8 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
     folder = Path(name).expanduser()
     if _is_model(folder):
         return folder.resolve(), "folder"
+    if name == STATIC_MODEL and _is_model(static_folder()):
+        return static_folder(), "distilled here"
     if folder.is_dir() and (folder.is_absolute() or len(folder.parts) != 2):
         raise ModelError(
             f"the folder '{name}' contains no model: config.json and modules.json are missing."
@@ -232,6 +236,11 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
             if _is_model(folder):
                 return folder, "offline package"
     return from_hub(name, offline), "hub"
+
+
+def static_folder() -> Path:
+    """Folder of the static model of this machine, which need not exist."""
+    return home() / "models" / STATIC_MODEL
 
 
 def _is_model(folder: Path) -> bool:

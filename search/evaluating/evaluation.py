@@ -36,7 +36,7 @@ from search.evaluating.metrics import (
     ranking_values,
     settings_of,
 )
-from search.files import write_whole
+from search.files import home, write_whole
 from search.index import Index
 from search.ranking.question import Question
 from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
@@ -44,7 +44,6 @@ from search.records.hits import Hit
 from search.records.options import EngineName, Pooling
 from search.records.reports import Progress
 from search.statistics import estimated, pearson, spearman
-from search.store.home import home
 from search.store.opening import opened
 
 Judgements = Mapping[str, Mapping[str, int]]

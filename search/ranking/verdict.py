@@ -9,7 +9,8 @@
 
 The probability is a logistic regression on the three figures. `benchmarks/verdict.py` fits it to questions with and
 without answers, in collections of many kinds; benchmarks/README.md reports the accuracy. It is valid only for the
-default ranking with the default model. Other rankings and models get no verdict, nor do fewer than ten passages.
+default ranking with the default model, without prompts, and all its dimensions. Others get no verdict, as what they
+claimed would be a guess; nor do fewer than ten passages.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from search.ranking.fusion import Fusion, Scored
     from search.ranking.question import EncodedQuery
+    from search.records.fingerprint import Fingerprint
     from search.store.snapshot import Snapshot
 
 FIRST_HITS = 10
@@ -37,6 +39,7 @@ CONSTANT, EXCESS, COVERAGE, LEAD = -4.0, 11.95, 2.42, 6.9
 MOST_EXCESS, MOST_LEAD = 0.25, 0.25
 # 5 % of the unanswered questions reach LIKELY, 1 % of the answered ones stay below NOTHING.
 LIKELY, NOTHING = 0.83, 0.06
+DEFAULT_DIMENSION = "384"  # of the default model
 # Default for an index that did not measure it; most indexes measure 0.13 to 0.25.
 FOREIGN_COSINE = 0.18
 
@@ -50,8 +53,7 @@ def answerability(
     """
     if len(best) < FIRST_HITS or ranking != Ranking.of() or query.parts:
         return None
-    fingerprint = snapshot.facts.fingerprint
-    if (fingerprint.weights, fingerprint.pooling, fingerprint.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
+    if not is_calibrated(snapshot.facts.fingerprint):
         return None
     score, (excess, coverage, lead) = best[0].score, figures(snapshot, fusion, best)
     odds = CONSTANT + EXCESS * excess + COVERAGE * coverage + LEAD * lead
@@ -59,6 +61,12 @@ def answerability(
     if probability >= LIKELY:
         return Verdict("answers likely", probability, score, coverage)
     return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, coverage)
+
+
+def is_calibrated(fingerprint: Fingerprint) -> bool:
+    """Return True for embeddings of the kind that the verdict was fitted to."""
+    settings = fingerprint.pooling, fingerprint.layer, fingerprint.dimension, fingerprint.prompts
+    return fingerprint.weights == DEFAULT_WEIGHTS and settings == ("mean", "-1", DEFAULT_DIMENSION, "{}")
 
 
 def figures(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> tuple[float, float, float]:

@@ -1,22 +1,12 @@
-"""The user's data folder, and the commands that messages suggest for an index."""
+"""Indexes in the user's data folder, and the commands that messages suggest for an index."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from search.errors import InputError, quoted
+from search.files import home
 from search.store.settings import Folders
-
-
-def home() -> Path:
-    """Folder of this user's data: `$SEEWHY_HOME`, or the platform's default."""
-    chosen = os.environ.get("SEEWHY_HOME")
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_data_path
-
-    return user_data_path("seewhy", appauthor=False)
 
 
 def is_own(index: Path) -> bool:

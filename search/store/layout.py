@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import NO_INDEX, IndexNotFound, InputError, SearchError, quoted
+from search.files import home
 from search.store.contents import require_no_contents
 from search.store.database import has_contents, has_tables, one_meta, read_meta, reading
 from search.store.files import DATABASE as DATABASE
 from search.store.files import is_own_name
-from search.store.home import home, is_own
+from search.store.home import is_own
 from search.store.settings import Folders
 
 SCHEMES = {"milvus": "http", "milvus+tls": "https"}

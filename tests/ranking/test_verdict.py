@@ -1,5 +1,6 @@
 """Answerability verdict: the figures it is computed from, worked by hand, and where there is none."""
 
+import json
 import math
 import random
 from dataclasses import replace
@@ -14,6 +15,8 @@ from search.indexes import Indexes
 from search.render.format import verdict_line
 from search.store.database import read_meta
 from search.store.files import DATABASE
+from tests.conftest import Run
+from tests.encoding import zoo
 
 TEXTS = {
     "key.md": "# The key\n\nThe key opens the door of the house.\n\n# A lock\n\nWater is in the lock.\n",
@@ -41,6 +44,7 @@ def calibrated_index(
         (folder / name).write_text(text, encoding="utf-8")
     index = Index.build(folder, model=str(model), pooling="mean")
     monkeypatch.setattr("search.ranking.verdict.DEFAULT_WEIGHTS", index.fingerprint.weights)
+    monkeypatch.setattr("search.ranking.verdict.DEFAULT_DIMENSION", index.fingerprint.dimension)
     return index
 
 
@@ -197,6 +201,44 @@ def test_there_is_no_verdict_for_a_model_that_it_was_not_fitted_for(
     monkeypatch.undo()
     hit = index.query("key")[0]
     assert hit.verdict is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"query_prompt": "find "},
+        {"document_prompt": "text: "},
+        {"dim": 16},
+        {"pooling": "cls"},
+        {"layer": 1},
+    ],
+)
+def test_there_is_no_verdict_for_other_embeddings_of_the_same_model(
+    tmp_path: Path, tiny_model: Path, index: Index, options: dict[str, object]
+) -> None:
+    assert index.query("key")[0].verdict
+    other = Index.build(
+        tmp_path / "notes", index=str(tmp_path / "other"), model=str(tiny_model), **options
+    )  # type: ignore[arg-type]
+    hits = other.query("key")
+    assert len(hits) == 10 and {hit.verdict for hit in hits} == {None}
+
+
+@pytest.mark.parametrize("name", ["static", "bert-cls", "qwen3"])
+def test_another_kind_of_model_never_says_whether_there_is_an_answer(
+    tmp_path: Path, name: str, run: Run
+) -> None:
+    zoo.save(name, tmp_path)
+    (tmp_path / "notes").mkdir()
+    for file, text in TEXTS.items():
+        (tmp_path / "notes" / file).write_text(text, encoding="utf-8")
+    place = str(tmp_path / "index")
+    index = Index.build(tmp_path / "notes", index=place, model=str(tmp_path / "model"))
+    assert {hit.verdict for hit in index.query("who opens the door")} == {None}
+    _, out, err = run("query", "who opens the door", "-i", place)
+    assert "nswer" not in out + err.replace("answers.", "")
+    _, out, _ = run("query", "who opens the door", "-i", place, "--json")
+    assert {hit["verdict"] for hit in json.loads(out)} == {None}
 
 
 def test_a_query_without_words_has_no_coverage(index: Index) -> None:

@@ -18,13 +18,13 @@ from urllib.parse import quote
 import numpy as np
 
 from search.errors import ChangedMeanwhile, IdMissing, IndexNotFound, InputError
+from search.files import home
 from search.records.contents import Facet, StoredPassage
 from search.records.documents import Annotation, Annotator, NamedDocument
 from search.records.memory_document import Document
 from search.records.reports import SkippedGroup, Status
 from search.store.bm25 import KeywordScores, norms, saturations, scale, weight
 from search.store.files import remove_index
-from search.store.home import home
 from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_others, key_of, terms_of
 from search.store.milvus.filters import expression, path_is
