@@ -10,6 +10,7 @@
     explain.py      explain, contrast, why-not, similarity map.py         map
     index.py        index, upsert, export, status, list, check, move, remove
     serve.py        serve, mcp                             config.py      config
+    models.py       models
     eval.py         eval
 
 Only this package prints: results to stdout, everything else to stderr.

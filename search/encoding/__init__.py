@@ -9,6 +9,7 @@ prompts.py      prompts of queries and documents; a table of known families
 tokenizer.py    text -> WordPiece tokens with character offsets
 engine.py       common parts of the engines, which compute hidden states from batches of token ids
 engines.py      chooses between openvino_engine.py, which also converts models, torch_engine.py, and static.py
+catalogue.py    models to choose from, with published figures
 distil.py       the static model of this machine, from the default model
 parameters.py   parameters of a converted model, for computations that OpenVINO does not offer
 pooling.py      hidden states -> one vector for each text
