@@ -6,6 +6,7 @@
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
 # make site    the documentation as a website, in build/site
+# make model-report MODEL=NAME DATA="SET ..."   hits, speed, verdict and explanations of a model, in build/NAME.md
 # make size   how many modules and lines of code there are
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ DEMO := --index indexes/household
 # An old pip would run setup.py of a package without pyproject.toml, which fails with a new setuptools.
 export PIP_USE_PEP517 := 1
 
-.PHONY: install demo test notebooks lab conformance scripts site wheel lint size clean
+.PHONY: install demo test notebooks lab conformance scripts site wheel lint size clean model-report
 
 install: $(VENV)/installed
 	@echo
@@ -80,6 +81,12 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy
+
+model-report: $(VENV)/installed
+	@test -n '$(MODEL)' -a -n '$(DATA)' || \
+		{ echo 'Give a model and judged sets: make model-report MODEL=NAME DATA="cranfield cacm"'; exit 2; }
+	@mkdir -p build
+	$(BIN)/python benchmarks/model_report.py $(DATA) --model '$(MODEL)' --page 'build/$(notdir $(MODEL)).md'
 
 size:
 	@$(PYTHON) tests/size.py

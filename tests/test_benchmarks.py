@@ -125,6 +125,8 @@ SMALL: dict[str, MakeArguments] = {
                               "--kinds", "flat float32, mapped", "8 bits, one range, certified"],
     "folders": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
+    "model_report": lambda p: [beir(p / "a"), "--model", save_tiny_bert(p / "tiny"), "--texts", "4",
+                               "--explained", "1"],
     "mutants": lambda p: ["--count", "1", "--tests", "tests/explaining/test_alignment.py"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
