@@ -8,9 +8,8 @@
 
     query.py        query, similar, duplicates             search_as_you_type.py  search; interactive.py: its screens
     explain.py      explain, contrast, why-not, similarity map.py         map
-    index.py        index, upsert, export, status, list, check, move, remove
+    index.py        index, upsert, export, status, list, check, move, remove, models
     serve.py        serve, mcp                             config.py      config
-    models.py       models
     eval.py         eval
 
 Only this package prints: results to stdout, everything else to stderr.

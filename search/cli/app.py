@@ -63,7 +63,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "check": ("index:check", "Check whether an index is intact and up to date."),
         "move": ("index:move", "Tell an index the new path of a folder that you moved."),
         "remove": ("index:remove", "Delete an index; your files are not touched."),
-        "models": ("models:models", "List embedding models to choose from, with published figures."),
+        "models": ("index:models", "List embedding models to choose from, with published figures."),
         "config": ("config:config", "Show or set the default values of options."),
     },
     "Measure": {

@@ -1,4 +1,4 @@
-"""seewhy index, upsert, export, status, list, check, move, remove"""
+"""seewhy index, upsert, export, status, list, check, move, remove, models"""
 
 from __future__ import annotations
 
@@ -356,6 +356,17 @@ def list_indexes(output: Output) -> None:
             unreadable = True
     if statuses or output.as_json or not unreadable:
         output.show(statuses, reports.index_list)
+
+
+def models(output: Output) -> None:
+    """List embedding models to choose from, with published figures, and what each is best for.
+
+    Any other sentence-transformers or BERT-like model works as well: seewhy index FOLDER --model NAME
+    """
+    from search.encoding.catalogue import CATALOGUE
+    from search.render import reports
+
+    output.show(CATALOGUE, reports.model_list)
 
 
 def check(

@@ -8,7 +8,7 @@ contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities
 evaluations.py   Evaluation, Comparison, Estimate
-model_cards.py   ModelCard: what is published about an embedding model
+model_cards.py   ModelCard: published facts about an embedding model
 exports.py       FaissExport, VectorExport, Measurement of a FAISS index
 document_map.py  DocumentMap: documents as points
 memory_document.py  Document of an index of documents from memory

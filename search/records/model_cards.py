@@ -1,4 +1,4 @@
-"""What is published about an embedding model, to choose one."""
+"""Published facts about an embedding model, to choose one."""
 
 from __future__ import annotations
 

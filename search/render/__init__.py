@@ -4,7 +4,6 @@ format.py       formatting of places, headings, numbers, scores and CSV; escapes
 terminal.py     the canvas and the tables for all output to a terminal
 hits.py         ranked hits, also as paths; near-duplicates
 reports.py      reports of indexing and checks; status; lists of indexes and models
-models.py       embedding models to choose from
 why.py          explanation of a score; comparison of two hits; why a document is not a hit
 score_parts.py  the parts of a score, for bars, and the words to highlight
 grid.py         a matrix with its labels, as terminal, notebook and pictures draw it

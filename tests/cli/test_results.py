@@ -78,6 +78,7 @@ def test_the_verdict_is_printed_after_the_hits(
     weights = search.Index.open(indexed).fingerprint.weights
     constants = {
         "DEFAULT_WEIGHTS": weights,
+        "DEFAULT_DIMENSION": "32",
         "FIRST_HITS": 1,
         "CONSTANT": constant,
         "EXCESS": 0,
