@@ -35,7 +35,7 @@ def similarity(
         texts: n sentences.
         others: m sentences; None compares `texts` with each other.
         model: a name, a folder, or a loaded Encoder.
-        pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None for the model's own.
+        pooling: "mean", "cls", "pooler", "max", ... as for `Encoder`; None for the model's own.
         truncate: cut texts that do not fit the model instead of raising TextTooLong.
 
     Returns:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import search
+from search.encoding import distil
 from search.explaining.explanation import middle_layer
 from search.indexing.encode_pending import SAMPLE
 from search.ranking import fusion, on_demand, propose, rerank, verdict
@@ -33,6 +34,7 @@ from search.store.settings import PassageSettings
 REPOSITORY = Path(__file__).parent.parent
 QUALITY, VERDICT, ALIGNMENT = (f"benchmarks/{name}.py" for name in ("quality", "verdict", "alignment"))
 AT_ONCE = "benchmarks/at_once.py"
+MODEL_REPORT = "benchmarks/model_report.py"
 MAIL_FOOTERS = "corpora/handbook/40-results.md"
 
 
@@ -143,6 +145,12 @@ PINS = (
         lambda: (propose.NEAREST, propose.SAMPLED, propose.RIDGE, propose.EXPANDED, propose.LONG_LIST),
         (200, 300, 0.3, 200, 500),
         AT_ONCE,
+    ),
+    Pin(
+        "dimensions of the static model, sequences that it is fitted to, and their words",
+        lambda: (distil.DIMENSION, distil.SEQUENCES, distil.LONGEST),
+        (256, 6000, 60),
+        MODEL_REPORT,
     ),
     Pin("passages that are encoded first, spread over the index", lambda: SAMPLE, 2048, AT_ONCE),
     Pin("hits of a document", lambda: (Selection.of().per_document, Selection.of().k), (3, 10), MAIL_FOOTERS),

@@ -61,7 +61,8 @@ class Encoder:
     Args:
         model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until it is
             needed.
-        pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes the model's own, "mean" by default.
+        pooling: one of `search.encoding.pooling.POOLINGS`, such as "mean", "cls" or "pooler"; None takes the model's
+            own, "mean" by default.
         layer: hidden states to pool: a number in Python's convention (-1 is the last layer, 0 the embedding layer), or
             "mean:4", "sum:4" or "concat:4" for the mean, sum or concatenation of the last 4 layers.
         dim: number of dimensions to keep, for models trained for it (Kusupati et al. 2022, "Matryoshka Representation
