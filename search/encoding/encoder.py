@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,7 +20,7 @@ from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_pro
 from search.encoding.engines import open_engine
 from search.encoding.models import DEFAULT_MODEL, STATIC_MODEL, ModelFiles, find_model, static_folder
 from search.encoding.pooling import POOLINGS, Dense, combined, layer_number, pooled_layers
-from search.encoding.prompts import Prompts, Role
+from search.encoding.prompts import Prompts, Role, family_of
 from search.encoding.tokenizer import (
     Encoded,
     ModelInput,
@@ -235,8 +234,14 @@ class Encoder:
 
     @property
     def model_notes(self) -> tuple[str, ...]:
-        """Notes on assumptions about the model, and on a pooling that does not suit it."""
-        return self.description.notes(self.model, self.pooling)
+        """Notes on assumptions about the model, and on a pooling or prompts that do not suit it."""
+        notes = self.description.notes(self.model, self.pooling)
+        if self.prompts.origin == "none" and family_of(self.files):
+            notes += (
+                f"{self.model} was trained with prompts, and this index has none. To use them, add to seewhy index: "
+                "--rebuild",
+            )
+        return notes
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -499,7 +504,7 @@ def model_of(name: str, offline: bool) -> KnownModel:
 
     The static model of this machine is made at its first use.
     """
-    if name == STATIC_MODEL and not (static_folder().is_dir() or Path(name).is_dir()):
+    if name == STATIC_MODEL and not static_folder().is_dir():
         make_static_model(describe(find_model(offline=offline)))
     if model := packaged(name):
         return replace(model, find=lambda: describe(find_model(name, offline=offline)))

@@ -219,11 +219,11 @@ def optional_json(path: Path, name: str) -> dict[str, Any]:
 
 
 def _locate(name: str, offline: bool) -> tuple[Path, str]:
+    if name == STATIC_MODEL and _is_model(static_folder()):  # many projects have a folder of this name
+        return static_folder(), "distilled here"
     folder = Path(name).expanduser()
     if _is_model(folder):
         return folder.resolve(), "folder"
-    if name == STATIC_MODEL and _is_model(static_folder()):
-        return static_folder(), "distilled here"
     if folder.is_dir() and (folder.is_absolute() or len(folder.parts) != 2):
         raise ModelError(
             f"the folder '{name}' contains no model: config.json and modules.json are missing."

@@ -66,21 +66,29 @@ def build_inputs(
     }
     source = source_of(meta, folders).changed(**selected)
     if encoder is None:
-        encoder = _named_encoder(chosen, old, is_own(index), offline=offline, engine=engine)
+        encoder = _named_encoder(
+            chosen, old, is_own(index), rebuild=rebuild, offline=offline, engine=engine
+        )
     elif chosen:
         raise InputError(f"'{min(chosen)}' cannot be combined with encoder.")
     passages = PassageSettings.from_json(old.passages) if old and not rebuild else PassageSettings()
     return encoder, source, passages
 
 
-def _named_encoder(chosen: dict[str, Any], old: Fingerprint | None, trusted: bool, **how: Any) -> Encoder:
-    """Load the encoder that the options name, or else that of the existing index."""
+def _named_encoder(
+    chosen: dict[str, Any], old: Fingerprint | None, trusted: bool, *, rebuild: bool, **how: Any
+) -> Encoder:
+    """Load the encoder that the options name, or else that of the existing index.
+
+    A rebuilt index keeps prompts only if a user gave them.
+    """
     if old and old.pooling == WHOLE_TEXT and "model" not in chosen:
         Encoder.of(old)  # raises: a program must bring it
     named = chosen.pop("model", None) or (named_model(old, trusted) if old else DEFAULT_MODEL)
     model = model_of(named, how["offline"])
     if old and model.files.weights_sha256 == old.weights:
-        model = replace(model, prompts=Prompts.of_fingerprint(old))
+        if not rebuild or old.prompts_from == "given":
+            model = replace(model, prompts=Prompts.of_fingerprint(old))
         chosen = {
             "pooling": old.pooling,
             "layer": old.layer,

@@ -43,6 +43,16 @@ def test_the_static_model_is_made_once(teacher: Path, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(first.encode(TEXTS), second.encode(TEXTS))
 
 
+def test_a_folder_of_that_name_is_given_as_a_path(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many projects have a folder that is called static."""
+    save_tiny_bert(tmp_path / "work" / "static", seed=42)
+    monkeypatch.chdir(tmp_path / "work")
+    assert Encoder("static").engine.name == "static"
+    assert Encoder("./static").engine.name == "openvino"
+
+
 def test_its_embeddings_are_nearer_to_those_of_its_teacher_than_chance(teacher: Path) -> None:
     """The dimensions are others, but the similarities stay, but for what all texts have in common."""
     sequences = [" ".join(text) for text in random_words()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,29 @@ def test_an_index_keeps_its_prompts_after_its_model_was_moved(tmp_path: Path, no
     shutil.copytree(model, moved)
     opened = search.Index.open(tmp_path / "index", model=str(moved))
     assert opened.query("the key", k=1)[0].cosine == pytest.approx(before, abs=1e-6)
+
+
+def test_an_index_without_the_prompts_of_its_family_has_a_note_and_gets_them_by_a_rebuild(
+    tmp_path: Path, notes: Path, run: Run
+) -> None:
+    """As an earlier version made it, which knew no families."""
+    model, place = str(like_e5(tmp_path, 35)), str(tmp_path / "index")
+    search.Index.build(notes, index=place, model=model, query_prompt="", document_prompt="")
+    with sqlite3.connect(Path(place) / "index.db") as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+        fingerprint = json.loads(text)
+        del fingerprint["prompts_from"]
+        connection.execute(
+            "UPDATE meta SET value = ? WHERE key = 'fingerprint'", (json.dumps(fingerprint),)
+        )
+    assert (
+        "was trained with prompts, and this index has none" in search.Index.open(place).encoder.notes[0]
+    )
+    code, out, err = run("index", str(notes), "-i", place, "--model", model)
+    assert code == 0 and "trained with prompts" in err and "prompts    none" in out
+    code, out, err = run("index", str(notes), "-i", place, "--model", model, "--rebuild")
+    assert code == 0 and "trained with prompts" not in err
+    assert "query 'query: ', documents 'passage: ' (known for this family)" in out
 
 
 def test_every_family_has_a_name_on_the_hub_and_a_prompt() -> None:
