@@ -314,7 +314,7 @@ class Encoder:
 
     def prompt(self, role: Role | None) -> str:
         """Return the prompt that is put before every query or document; "" for most models."""
-        return self.prompts.of(role)
+        return self.prompts.by_role.get(role, "")
 
     def encode(
         self,
@@ -462,10 +462,11 @@ class Encoder:
 
     def _embed(self, hidden: Hidden, role: Role | None) -> NDArray[np.float32]:
         states = combined(hidden.layers, self.layer, self.n_layers)
+        skipped = 0 if self.description.pools_prompt else self.skipped(role)
         if self.description.only_torch:
-            vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask, self.skipped(role))
+            vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask, skipped)
         else:
-            vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler, self.skipped(role))
+            vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler, skipped)
             for dense in self.dense:
                 vectors = dense(vectors)
         # A text without any token of a static model has a vector of zeros.

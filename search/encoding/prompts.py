@@ -64,10 +64,19 @@ class Prompts:
     Attributes:
         texts: name ("query", "document", "passage", ...) -> prompt. An absent role has none.
         origin: where the prompts for queries and documents come from.
+        by_role: role -> prompt, "" for none.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
     origin: PromptOrigin = "none"
+    by_role: Mapping[Role | None, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        by_role = {
+            role: next((self.texts[name] for name in names if name in self.texts), "")
+            for role, names in _NAMES.items()
+        }
+        object.__setattr__(self, "by_role", by_role)
 
     @classmethod
     def of_model(cls, files: ModelFiles, texts: Mapping[str, str]) -> Prompts:
@@ -105,10 +114,6 @@ class Prompts:
             if prompt:
                 texts[named[0]] = prompt
         return Prompts(texts, "given") if is_given else self
-
-    def of(self, role: Role | None) -> str:
-        """Return the prompt for queries or for documents; "" if there is none."""
-        return next((self.texts[name] for name in _NAMES[role] if name in self.texts), "") if role else ""
 
     @property
     def as_json(self) -> str:

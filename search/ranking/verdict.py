@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from search.ranking.fusion import Fusion, Scored
     from search.ranking.question import EncodedQuery
-    from search.records.fingerprint import Fingerprint
     from search.store.snapshot import Snapshot
 
 FIRST_HITS = 10
@@ -53,7 +52,9 @@ def answerability(
     """
     if len(best) < FIRST_HITS or ranking != Ranking.of() or query.parts:
         return None
-    if not is_calibrated(snapshot.facts.fingerprint):
+    made = snapshot.facts.fingerprint
+    settings = made.pooling, made.layer, made.dimension, made.prompts
+    if made.weights != DEFAULT_WEIGHTS or settings != ("mean", "-1", DEFAULT_DIMENSION, "{}"):
         return None
     score, (excess, coverage, lead) = best[0].score, figures(snapshot, fusion, best)
     odds = CONSTANT + EXCESS * excess + COVERAGE * coverage + LEAD * lead
@@ -61,12 +62,6 @@ def answerability(
     if probability >= LIKELY:
         return Verdict("answers likely", probability, score, coverage)
     return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, coverage)
-
-
-def is_calibrated(fingerprint: Fingerprint) -> bool:
-    """Return True for embeddings of the kind that the verdict was fitted to."""
-    settings = fingerprint.pooling, fingerprint.layer, fingerprint.dimension, fingerprint.prompts
-    return fingerprint.weights == DEFAULT_WEIGHTS and settings == ("mean", "-1", DEFAULT_DIMENSION, "{}")
 
 
 def figures(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> tuple[float, float, float]:

@@ -144,7 +144,8 @@ def fit(
     else:
         module, table = model, _table(kind, rows)
         prompts = {
-            name: Prompts(model.prompts).of("document" if i else "query") for i, name in enumerate(table)
+            name: Prompts(model.prompts).by_role["document" if i else "query"]
+            for i, name in enumerate(table)
         }
         arguments = SentenceTransformerTrainingArguments(
             **_arguments(kind, len(rows), settings, work),
