@@ -80,7 +80,7 @@ def index(
     First the text is stored, and can be asked for; then it is encoded, if it is new or has changed. To continue an
     interrupted run, run the same command again.
     """
-    from search.encoding.models import STATIC_MODEL, static_folder
+    from search.encoding.models import STATIC_MODEL, has_static_model
     from search.index import Index
     from search.render import json, reports
     from search.store.layout import index_path_for, is_index
@@ -94,7 +94,7 @@ def index(
         return
     if not (model["model"] or is_index(index_path_for(Folders.of(named), index))):
         model["model"] = model_for_new_indexes()
-    if model["model"] == STATIC_MODEL and not static_folder().is_dir():
+    if model["model"] == STATIC_MODEL and not has_static_model():
         output.note("Making the static model of this machine, once: about a minute.")
 
     def show(report: Report) -> None:

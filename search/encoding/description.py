@@ -142,13 +142,17 @@ class KnownModel:
 
 
 def describe(files: ModelFiles) -> KnownModel:
-    """Describe an encoder, from the cache or by loading it.
+    """Describe an encoder that the user chose, from the cache or by loading it, and remember its name.
 
     Raises:
         ModelError: the model cannot be loaded, lacks weights, or embeds texts in an unsupported way.
     """
     remember(files)
-    of_queries = describe(files.of_queries) if files.of_queries else None
+    return _with_description(files)
+
+
+def _with_description(files: ModelFiles) -> KnownModel:
+    of_queries = _with_description(files.of_queries) if files.of_queries else None
     if files.is_static:
         return KnownModel(files, _of_static(files), of_queries=of_queries)
     name = f"{_key(files)}.json"

@@ -24,7 +24,7 @@ import numpy as np
 from search.encoding.description import KnownModel
 from search.encoding.engine import batches
 from search.encoding.engines import open_engine
-from search.encoding.models import STATIC_MODEL, static_folder
+from search.encoding.models import STATIC_MODEL, has_static_model, static_folder
 from search.encoding.pooling import pool, unit
 from search.encoding.static import WEIGHTS
 from search.encoding.tokenizer import Encoded, load_tokenizer
@@ -57,11 +57,12 @@ def make_static_model(teacher: KnownModel) -> None:
     try:
         make_private(folder.parent)
         with FileLock(folder.with_name(f"{STATIC_MODEL}.lock")):
-            if folder.is_dir():
+            if has_static_model():
                 return
             shutil.rmtree(new, ignore_errors=True)
             make_private(new)
             _write(distilled(teacher), teacher, new)
+            shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
     except OSError as error:
         raise ModelError(

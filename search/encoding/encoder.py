@@ -14,11 +14,11 @@ import numpy as np
 from search.encoding import pooling as poolings
 from search.encoding import tokenizer as tokenizing
 from search.encoding.cache import cached_model, packaged
-from search.encoding.description import KnownModel, describe
+from search.encoding.description import MIXING, KnownModel, describe
 from search.encoding.distil import make_static_model
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
-from search.encoding.models import DEFAULT_MODEL, STATIC_MODEL, ModelFiles, find_model, static_folder
+from search.encoding.models import DEFAULT_MODEL, STATIC_MODEL, ModelFiles, find_model, has_static_model
 from search.encoding.pooling import POOLINGS, Dense, combined, layer_number, pooled_layers
 from search.encoding.prompts import Prompts, Role, family_of
 from search.encoding.tokenizer import (
@@ -107,14 +107,16 @@ class Encoder:
         batch_tokens: int | None = None,
     ) -> None:
         check_engine(engine, precision)
-        self.precision = precision
         if not isinstance(model, (ModelFiles, KnownModel)):
             model = model_of(str(model), offline)
         self._source = describe(model) if isinstance(model, ModelFiles) else model
         self.files, self.description = self._source.files, self._source.description
+        self.precision = "fp32" if self.files.is_static else precision
         self.pooling = self._pooling(pooling)
         self.max_tokens = self._max_tokens(max_tokens)
         self.layer = poolings.check_layer(layer, self.description.layers)
+        if ":" in self.layer and MIXING in self.description.only_torch:
+            raise InputError(f"'{self.model}' mixes layers itself. Choose a single layer.")
         self.dimension = self._dimension(dim)
         prompts = self._source.prompts or Prompts.of_model(self.files, self.description.prompts)
         self.prompts = prompts.changed(query_prompt, document_prompt)
@@ -216,6 +218,11 @@ class Encoder:
         """Pickle the fingerprint and the options; unpickling loads the model again, also in another process."""
         make = partial(type(self).of, offline=self._offline, engine=self._choice, many=self._many)
         return make, (self.fingerprint,), {"_device": self._device, "_batch_tokens": self._batch_tokens}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for encoder in (self, self.of_queries):
+            if encoder:
+                vars(encoder).update(state)
 
     @property
     def model(self) -> str:
@@ -475,6 +482,8 @@ class Encoder:
 
     def _pooling(self, pooling: Pooling | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
+        if self.files.is_static and pooling not in (None, own):
+            raise InputError(f"'{self.model}' is a static model, so its pooling is always '{own}'.")
         if only and pooling not in (None, own):
             raise InputError(f"'{self.model}' has {only}, so its pooling cannot be changed from '{own}'.")
         return own if pooling in (None, own) else poolings.check_pooling(str(pooling))
@@ -505,7 +514,7 @@ def model_of(name: str, offline: bool) -> KnownModel:
 
     The static model of this machine is made at its first use.
     """
-    if name == STATIC_MODEL and not static_folder().is_dir():
+    if name == STATIC_MODEL and not has_static_model():
         make_static_model(describe(find_model(offline=offline)))
     if model := packaged(name):
         return replace(model, find=lambda: describe(find_model(name, offline=offline)))

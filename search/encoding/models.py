@@ -143,6 +143,10 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         )
         both = zip(documents.hashes, queries.hashes, strict=True)
         hashes = [hashlib.sha256("".join(pair).encode()).hexdigest() for pair in both]
+        # The fingerprint contains the pooling of documents only.
+        pooling = [optional_json(folder / path / "config.json", name) for path in queries.modules]
+        settings = json.dumps([hashes[2], pooling], sort_keys=True)
+        hashes[2] = hashlib.sha256(settings.encode()).hexdigest()
         files = replace(
             documents,
             weights_sha256=hashes[0],
@@ -219,7 +223,11 @@ def optional_json(path: Path, name: str) -> dict[str, Any]:
 
 
 def _locate(name: str, offline: bool) -> tuple[Path, str]:
-    if name == STATIC_MODEL and _is_model(static_folder()):  # many projects have a folder of this name
+    if name == STATIC_MODEL:  # never a folder: many projects have one of this name
+        if not has_static_model():
+            raise ModelError(
+                "the static model of this machine is not made yet. Make it with: seewhy index FOLDER --model static"
+            )
         return static_folder(), "distilled here"
     folder = Path(name).expanduser()
     if _is_model(folder):
@@ -241,6 +249,11 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
 def static_folder() -> Path:
     """Folder of the static model of this machine, which need not exist."""
     return home() / "models" / STATIC_MODEL
+
+
+def has_static_model() -> bool:
+    """Return True if the static model of this machine was made."""
+    return _is_model(static_folder())
 
 
 def _is_model(folder: Path) -> bool:
@@ -290,6 +303,20 @@ def _routes(folder: Path, path: str, name: str) -> list[tuple[str, list[Module]]
     try:
         structure, types = config["structure"], config["types"]
         default = config["parameters"].get("default_route") or next(iter(structure))
+        if config["parameters"].get("route_mappings"):
+            raise ModelError(
+                f"unsupported Router in the model '{name}': it maps routes. {way_left(name)}"
+            )
+        if other := [route for route in structure if route not in ("query", "document", default)]:
+            raise ModelError(
+                f"unsupported Router in the model '{name}': a route '{other[0]}'. {way_left(name)}"
+            )
+        if types.keys() != {key for keys in structure.values() for key in keys}:
+            raise ModelError(
+                f"the model '{name}' is damaged: router_config.json has modules of no route."
+            )
+        for key, class_path in types.items():
+            _module(class_path, key, name)
         routes = [role if role in structure else default for role in ("query", "document")]
         return [
             (route, [_module(types[key], f"{path}/{key}".lstrip("/"), name) for key in structure[route]])

@@ -194,6 +194,7 @@ def _openvino() -> Any:
 # Difference between unit-length token vectors of both engines; rounding is about 1e-6.
 _TOLERANCE = 1e-4
 _CHECKED_TOKENS = 256  # of the longest text in a check
+_MOST_CHECKED = 2048  # whatever the window, as the states of all layers are compared
 
 
 def convert(source: KnownModel, folder: Path) -> list[str]:
@@ -297,6 +298,8 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
 
 def _window(config: Mapping[str, Any]) -> int:
     """Return the number of tokens in the window of a model's local attention; 0 if all tokens attend to all others."""
+    if config.get("use_sliding_window") is False:
+        return 0
     named = (config.get(name) or 0 for name in ("local_attention", "sliding_window", "attention_window"))
     return max(max(window) if isinstance(window, list) else int(window) for window in named)
 
@@ -308,7 +311,7 @@ def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) ->
     window of a model with local attention, so that in the shortest, some tokens of padding attend to nothing.
     """
     files, description = model.files, model.description
-    most = min(description.positions, max(_CHECKED_TOKENS, 2 * _window(files.config) + 16))
+    most = min(description.positions, _MOST_CHECKED, max(_CHECKED_TOKENS, 2 * _window(files.config) + 16))
     vocabulary = int(files.config.get("vocab_size") or 100)
     random = np.random.default_rng(0)
     batch = []

@@ -108,7 +108,7 @@ def pool(
         (b, d) float32, not normalised. Vectors of padding are ignored. A mean of no tokens is 0.
     """
     if pooling == "cls":
-        return hidden[:, skipped]
+        return hidden[:, min(skipped, hidden.shape[1] - 1)]
     if pooling == "pooler":
         if pooler is None:
             raise ModelError("this model has no pooler layer. Choose another pooling, for example mean.")
@@ -124,7 +124,7 @@ def pool(
     if pooling == "weightedmean":
         weights = mask * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
         summed = (np.where(real, hidden, np.float32(0)) * weights[:, :, None]).sum(axis=1)
-        return summed / weights.sum(axis=1, keepdims=True)
+        return summed / np.maximum(weights.sum(axis=1, keepdims=True), 1)
     total = np.where(real, hidden, np.float32(0)).sum(axis=1)
     count = np.maximum(mask.sum(axis=1, dtype=np.float32), 1)[:, None]
     return total / (np.sqrt(count) if pooling == "mean_sqrt_len" else count)

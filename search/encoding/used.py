@@ -33,4 +33,8 @@ def name_here(weights: str, tokenizer: str, config: str) -> str:
         content = read_sealed(file)
         if content["hashes"] == [weights, tokenizer, config]:
             return str(content["name"])
+    # Earlier versions had the name in the entry of a converted model only.
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        entry = cache_home() / "models" / short_hashes(weights, tokenizer, config) / "entry.json"
+        return str(read_sealed(entry)["files"]["name"])
     return ""

@@ -52,9 +52,9 @@ def answerability(
     """
     if len(best) < FIRST_HITS or ranking != Ranking.of() or query.parts:
         return None
-    made = snapshot.facts.fingerprint
-    settings = made.pooling, made.layer, made.dimension, made.prompts
-    if made.weights != DEFAULT_WEIGHTS or settings != ("mean", "-1", DEFAULT_DIMENSION, "{}"):
+    fingerprint = snapshot.facts.fingerprint
+    settings = fingerprint.pooling, fingerprint.layer, fingerprint.dimension, fingerprint.prompts
+    if fingerprint.weights != DEFAULT_WEIGHTS or settings != ("mean", "-1", DEFAULT_DIMENSION, "{}"):
         return None
     score, (excess, coverage, lead) = best[0].score, figures(snapshot, fusion, best)
     odds = CONSTANT + EXCESS * excess + COVERAGE * coverage + LEAD * lead

@@ -240,6 +240,9 @@ def fingerprint_of(meta: Mapping[str, Any]) -> Fingerprint:
         for name, value in vars(fingerprint).items():
             if not isinstance(value, str):
                 raise TypeError(f"{name} is not text")
+        prompts = json.loads(fingerprint.prompts)
+        if not all(isinstance(text, str) for text in prompts.values()):
+            raise TypeError("a prompt is not text")
         if int(fingerprint.dimension) < 1 or int(fingerprint.max_tokens) < 1:
             raise ValueError("dimension and max_tokens are above 0")
         return fingerprint

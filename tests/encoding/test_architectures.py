@@ -11,7 +11,7 @@ import pytest
 
 import search
 from search import Encoder
-from search.errors import ModelError
+from search.errors import InputError, ModelError
 from tests.conftest import Run
 from tests.encoding import zoo
 
@@ -144,3 +144,56 @@ def test_an_unsupported_module_says_which_way_is_left(tmp_path: Path) -> None:
     modules.write_text(modules.read_text().replace("Pooling", "CNN"), encoding="utf-8")
     with pytest.raises(ModelError, match=r"unsupported module .*CNN.*encoder="):
         Encoder(str(tmp_path / "model"))
+
+
+def test_the_pooling_of_queries_is_in_the_fingerprint_of_a_router(tmp_path: Path) -> None:
+    zoo.save("router-of-two", tmp_path)
+    before = Encoder(str(tmp_path / "model")).fingerprint
+    config = tmp_path / "model" / "query_1_Pooling" / "config.json"
+    config.write_text(config.read_text().replace('"mean"', '"cls"'), encoding="utf-8")
+    assert Encoder(str(tmp_path / "model")).fingerprint.differences(before)
+
+
+def test_a_part_of_a_router_keeps_its_own_name(tmp_path: Path) -> None:
+    """An index that is not one's own finds a model by its hash."""
+    zoo.save("static", tmp_path / "plain")
+    plain = Encoder(str(tmp_path / "plain" / "model"))
+    zoo.save("router", tmp_path / "routed")
+    Encoder(str(tmp_path / "routed" / "model"))
+    again = Encoder.of(plain.fingerprint, trusted=False)
+    assert again.model == plain.model
+
+
+def test_a_router_with_other_routes_is_refused(tmp_path: Path) -> None:
+    zoo.save("router", tmp_path)
+    config = tmp_path / "model" / "router_config.json"
+    values = json.loads(config.read_text())
+    values["types"]["image_0"] = "mine.Module"
+    values["structure"]["image"] = ["image_0"]
+    config.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(ModelError, match="unsupported Router .*a route 'image'"):
+        Encoder(str(tmp_path / "model"))
+
+
+def test_a_static_model_has_one_pooling_and_one_precision(tmp_path: Path) -> None:
+    zoo.save("static", tmp_path)
+    with pytest.raises(InputError, match="its pooling is always 'mean'"):
+        Encoder(str(tmp_path / "model"), pooling="cls")
+    assert Encoder(str(tmp_path / "model"), precision="bf16").fingerprint.precision == "fp32"
+
+
+def test_a_model_that_mixes_layers_has_no_other_mix(tmp_path: Path) -> None:
+    zoo.save("bert-layers", tmp_path)
+    with pytest.raises(InputError, match="mixes layers itself"):
+        Encoder(str(tmp_path / "model"), layer="mean:2")
+
+
+@pytest.mark.parametrize("prompts", ["[]", "no json", '{"query": 5}'])
+def test_prompts_that_are_none_are_damage(tmp_path: Path, prompts: str) -> None:
+    from search.errors import IndexDamaged
+    from search.store.settings import fingerprint_of
+
+    zoo.save("static", tmp_path)
+    values = vars(Encoder(str(tmp_path / "model")).fingerprint)
+    with pytest.raises(IndexDamaged):
+        fingerprint_of({"fingerprint": values | {"prompts": prompts}})

@@ -133,7 +133,7 @@ def test_an_index_keeps_its_prompts_after_its_model_was_moved(tmp_path: Path, no
 def test_an_index_without_the_prompts_of_its_family_has_a_note_and_gets_them_by_a_rebuild(
     tmp_path: Path, notes: Path, run: Run
 ) -> None:
-    """As an earlier version made it, which knew no families."""
+    """Earlier versions knew no families."""
     model, place = str(like_e5(tmp_path, 35)), str(tmp_path / "index")
     search.Index.build(notes, index=place, model=model, query_prompt="", document_prompt="")
     with sqlite3.connect(Path(place) / "index.db") as connection:
