@@ -18,7 +18,7 @@ from search.encoding.loading import load_encoder, load_transformer, loading, pos
 from search.encoding.models import ModelFiles, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.encoding.prompts import Prompts
-from search.encoding.static import load_table
+from search.encoding.static import table_width
 from search.encoding.used import remember
 from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
@@ -180,7 +180,7 @@ def _of_static(files: ModelFiles) -> Description:
         max_tokens=_UNLIMITED,
         has_pooler=False,
         pooling="mean",
-        dimension=load_table(files).shape[1],
+        dimension=table_width(files),
         prompts={key: text for key, text in settings.get("prompts", {}).items() if text},
         truncate=None if truncate is None else int(truncate),
         similarity=settings.get("similarity_fn_name") or "cosine",

@@ -74,7 +74,7 @@ def load_encoder(
     import torch
     from sentence_transformers import SentenceTransformer
 
-    _require_own_code(files)
+    _require_known_type(files)
     with loading(files):
         model = SentenceTransformer(
             str(files.folder),
@@ -105,7 +105,7 @@ def load_encoder(
     return model.eval()
 
 
-def _require_own_code(files: ModelFiles) -> None:
+def _require_known_type(files: ModelFiles) -> None:
     """Raise ModelError if transformers has no code for a type of model: its files may bring some, which never runs."""
     from transformers import CONFIG_MAPPING
 

@@ -11,6 +11,7 @@ sentence-transformers' StaticEmbedding writes them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,13 +54,34 @@ class StaticEngine:
             yield Hidden(layers=dict.fromkeys(layers, self.table[ids]), mask=mask, pooler=None)
 
 
+def table_width(files: ModelFiles) -> int:
+    """Return the length of the vectors of a table, without reading them."""
+    from safetensors import safe_open
+
+    file = files.inputs_folder / WEIGHTS
+    with readable(files), safe_open(file, "numpy") as tensors:
+        name = "embedding.weight" if "embedding.weight" in tensors.keys() else "embeddings"  # noqa: SIM118
+        _, width = tensors.get_slice(name).get_shape()
+        return int(width)
+
+
+@contextmanager
+def readable(files: ModelFiles) -> Iterator[None]:
+    """Convert errors of reading a table to ModelError."""
+    try:
+        yield
+    except Exception as error:  # the library has a class of its own for a damaged file
+        raise ModelError(
+            f"the model '{files.name}' is damaged: {WEIGHTS} has no table of tokens ({first_line(error)})."
+        ) from None
+
+
 def load_table(files: ModelFiles) -> NDArray[np.float32]:
     """Return the (v, d) vectors of all tokens."""
     from safetensors.numpy import load_file
 
-    file = files.inputs_folder / WEIGHTS
-    try:
-        tensors: dict[str, Any] = load_file(file)
+    with readable(files):
+        tensors: dict[str, Any] = load_file(files.inputs_folder / WEIGHTS)
         if "embedding.weight" in tensors:
             table = tensors["embedding.weight"]
         else:
@@ -70,8 +92,4 @@ def load_table(files: ModelFiles) -> NDArray[np.float32]:
                 table = table.astype(np.float32) * tensors["weights"].astype(np.float32)[:, None]
         if table.ndim != 2:
             raise ValueError(f"an array of {table.ndim} dimensions")
-    except Exception as error:  # the library has a class of its own for a damaged file
-        raise ModelError(
-            f"the model '{files.name}' is damaged: {file.name} has no table of tokens ({first_line(error)})."
-        ) from None
     return np.ascontiguousarray(table, dtype=np.float32)
