@@ -469,7 +469,7 @@ class Encoder:
 
     def _embed(self, hidden: Hidden, role: Role | None) -> NDArray[np.float32]:
         states = combined(hidden.layers, self.layer, self.n_layers)
-        skipped = 0 if self.description.pools_prompt else self.skipped(role)
+        skipped = self.skipped(role)
         if self.description.only_torch:
             vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask, skipped)
         else:

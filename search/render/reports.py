@@ -193,7 +193,7 @@ def status(canvas: Canvas, state: Status) -> None:
             ("model", escape(state.model)),
             ("embeddings", f"{state.pooling} pooling, {state.dimension} dimensions, unit length"),
             ("prompts", escape(state.prompts)),
-            ("model reads", f"at most {state.max_tokens} tokens per passage"),
+            ("model reads", f"at most {state.max_tokens:,} tokens per passage"),
             ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),
             ("passages", f"{state.passages:,}"),
