@@ -5,7 +5,8 @@
 DATA: sets with judgements, whatever `seewhy eval` reads; the first must be in BEIR's layout. Printed, or written to a
 file, as Markdown:
 
-- nDCG@10 by meaning, and by meaning and keywords at two weights, of the model and of the default one in the same run;
+- nDCG@10 by keywords, by meaning, and by both at two weights, of the model and of the default one in the same run: what
+  a model is worth is what it adds to keywords;
 - processor time to encode the first texts of the first set, in turn with the default model: median of the ratios;
 - what unrelated texts reach (percentiles of the index), and how often the verdict says anything;
 - explanations of first hits: the largest residual, what part of the score is not from words of the query, the time.
@@ -32,7 +33,7 @@ from search.store.database import reading
 from search.store.files import DATABASE
 from search.store.null_distribution import read_baseline
 
-MODES = ("dense", "hybrid", "hybrid,weight=0.5")
+MODES = ("lexical", "dense", "hybrid", "hybrid,weight=0.5")
 TURNS = 3
 
 
