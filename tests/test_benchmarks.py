@@ -118,6 +118,7 @@ HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, MakeArguments] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": agent_arguments,
+    "asked": lambda p: ["ask", pages(p / "logs").parent, "--only", "logs", "--show"],
     "at_once": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--shares", "0", "0.5", "--lazy", "1"],
     "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
