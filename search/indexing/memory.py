@@ -25,6 +25,7 @@ from tempfile import mkdtemp
 
 from search.corpus import Cutter, Skipped, SourceFile
 from search.corpus.dates import dated
+from search.corpus.languages import with_language
 from search.corpus.parsing import Request
 from search.corpus.reader import items
 from search.corpus.sources import Reason
@@ -324,7 +325,8 @@ def _store(
 
 
 def _cut(work: FileUpdate, source: Document, cutter: Cutter) -> FileUpdate:
-    document, skipped = _parsed(source)
+    parsed, skipped = _parsed(source)
+    document = with_language(parsed)
     if passages := cutter.cut(document):
         return replace(work, documents=[(document, passages)], records={0}, skipped=skipped)
     return replace(work, skipped=[Skipped(source.id, Reason.EMPTY)])

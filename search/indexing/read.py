@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load
+from search.corpus.languages import with_language
 from search.corpus.sources import Reason
 from search.encoding.encoder import Encoder
 from search.errors import ReadError
@@ -101,10 +102,11 @@ def read_changed(
                 outcome, work.renamed_from = Outcome.RENAMED, lost.pop(contents.sha256)
                 stored = documents_of(work.renamed_from)
             fields = {"text_field": source.text_field, "title_field": source.title_field}
-            for item in documents(file, contents, **fields):
-                if isinstance(item, Skipped):
-                    work.skipped.append(item)
+            for read in documents(file, contents, **fields):
+                if isinstance(read, Skipped):
+                    work.skipped.append(read)
                     continue
+                item = with_language(read)
                 work.records.add(item.record)
                 if stored.get(item.record) != document_sha256(item):
                     differs = True

@@ -245,9 +245,12 @@ class Run:
                     f"the index in '{self.index}' belongs to {folders.described}. Give another --index, or --rebuild."
                 )
             stored, source = Source.from_dict(meta["source"]), self.source
-            if (stored.text_field, stored.title_field) != (source.text_field, source.title_field):
+            fields = (stored.text_field, stored.title_field)
+            # An index without "languages" was made before they were recorded.
+            if fields != (source.text_field, source.title_field) or "languages" not in meta:
                 self.writer.read_again()
         self.writer.note(
+            languages=True,
             root=str(self.folder),
             fingerprint=asdict(fingerprint),
             source=asdict(self.source),

@@ -220,7 +220,10 @@ def occurrences(
     for part, source in parts:
         words = snapshot.tokenize(source.text) if terms else []
         for term, places in zip(terms, by_term, strict=True):
-            places += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, words))
+            spans = _runs(term.stems, words) + snapshot.forms_in(
+                term, passage.passage_id, source.text, words
+            )
+            places += (Occurrence(part, *source.span(*run)) for run in sorted(set(spans)))
     return [tuple(places) for places in by_term]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -165,6 +165,8 @@ class Status:
         annotations: annotators of its passages, with their progress.
         notes: what the user should know about the model and its pooling.
         prompts: as in a `Report`.
+        languages: ISO 639-1 code -> number of documents in the language; documents of which it is not known are left
+            out.
     """
 
     name: str
@@ -192,6 +194,7 @@ class Status:
     pending: int = 0
     lazy: bool = False
     prompts: str = "none"
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 Severity = Literal["ok", "stale", "damaged"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Column
@@ -196,6 +196,7 @@ def status(canvas: Canvas, state: Status) -> None:
             ("model reads", f"at most {state.max_tokens:,} tokens per passage"),
             ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),
+            *([("languages", _languages(state.languages))] if state.languages else []),
             ("passages", f"{state.passages:,}"),
             ("tokens", f"{state.tokens:,}"),
             ("vectors", state.vectors),
@@ -288,6 +289,11 @@ def skipped_line(groups: Sequence[SkippedGroup]) -> str:
     """Return the number of skipped files, by reason."""
     reasons = ", ".join(f"{group.count:,} {name_of(group.reason)}" for group in groups[:_MOST_LINES])
     return f"{sum(group.count for group in groups):,} ({reasons})" if groups else "nothing"
+
+
+def _languages(counts: Mapping[str, int]) -> str:
+    """Name the languages of documents by their codes, each with its number of documents."""
+    return ", ".join(f"{language} {count:,}" for language, count in counts.items())
 
 
 def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:

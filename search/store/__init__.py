@@ -10,6 +10,8 @@
     pending.py      passages that are stored, but not encoded yet
     token_vectors.py  stored vectors of tokens, for late interaction
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
+    word_forms.py   forms of words in other languages than English; query_terms.py: the words of a query in them
+    document_languages.py  the table of the languages of documents
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction
     filters.py      finds the passages that pass a filter (conditions.py); facets.py counts field values
 

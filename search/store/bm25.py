@@ -23,6 +23,7 @@ import numpy as np
 
 from search.store.postings import PostingsBlock
 from search.store.terms import IndexTerm, Stemmer
+from search.store.word_forms import Form
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -43,6 +44,7 @@ _USES_OF_A_QUERY = 2  # by the command `query`, for the ranking and for the word
 # One passage in so many is sampled for a lower bound of the n best scores.
 _SAMPLE_STEP = 16
 _MIN_SCORE = np.nextafter(0.0, 1.0)
+_NO_POSTINGS: tuple[Any, Any] = (np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.uint8))
 
 
 def weight(count: int, passages: int) -> float:
@@ -149,7 +151,7 @@ class KeywordIndex:
         deleted = [start + np.flatnonzero(~living) for start, living in masks if living is not None]
         self._deleted = np.concatenate([np.empty(0, dtype=np.int64), *deleted])
         self.passages = len(self.ids) - len(self._deleted)
-        self._cache: dict[tuple[str, ...], TermHits] = {}
+        self._cache: dict[tuple[object, ...], TermHits] = {}
         self.uses, self.stays_mapped = 0, False
 
     def release(self) -> None:
@@ -163,12 +165,13 @@ class KeywordIndex:
         Raises:
             IndexDamaged: a block is damaged.
         """
-        hits = self._cache.get(term.stems)
+        key = term.stems, term.forms
+        hits = self._cache.get(key)
         if hits is None:
             hits = self._search(term, texts)
             if len(self._cache) >= _MAX_CACHED_TERMS:
                 self._cache = {}
-            self._cache[term.stems] = hits
+            self._cache[key] = hits
         return hits
 
     def sums(self, terms: Iterable[TermHits]) -> Scores:
@@ -205,6 +208,16 @@ class KeywordIndex:
         entries = (block.find(stem) for block in self._blocks)
         return sum(len(entry[0]) for entry in entries if entry is not None)
 
+    def has(self, stem: str) -> bool:
+        """Return True if a passage has a stem; deleted ones are included."""
+        return any(block.find(stem) is not None for block in self._blocks)
+
+    def containing(self, part: str) -> list[str]:
+        """Return the stems that contain a text, without duplicates, in order."""
+        sought = part.encode("utf-8", "surrogatepass")
+        stems = {stem for block in self._blocks for stem in block.containing(sought)}
+        return [stem.decode("utf-8", "replace") for stem in sorted(stems)]
+
     def living(self, hits: TermHits) -> Ids:
         """Return the increasing IDs of the undeleted passages that contain a term."""
         positions = (
@@ -239,13 +252,15 @@ class KeywordIndex:
         for number, (block, alive) in enumerate(zip(self._blocks, self._alive, strict=True)):
             by_stem = [block.find(stem) for stem in dict.fromkeys(term.stems)]
             present = [entry for entry in by_stem if entry is not None]
-            if len(present) < max(1, len(by_stem)):
+            is_present = len(present) == max(1, len(by_stem))
+            if not is_present and not term.forms:
                 continue
-            entry = present[0]
-            if len(term.stems) > 1:
+            entry = present[0] if is_present else _NO_POSTINGS
+            if is_present and len(term.stems) > 1:
                 rows = reduce(np.intersect1d, (rows for rows, _ in present))
                 rows = rows if alive is None else rows[alive[rows]]
                 entry = self._in_a_row(block, rows, term.stems, texts)
+            entry = _with_forms(entry, block, term.forms)
             if len(entry[0]):
                 postings[number] = entry
             count += len(entry[0]) if alive is None else int(np.count_nonzero(alive[entry[0]]))
@@ -260,6 +275,30 @@ class KeywordIndex:
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
             frequencies[[start + number for number in counts]] = list(counts.values())
         return rows[frequencies > 0], frequencies[frequencies > 0]
+
+
+def _with_forms(
+    entry: tuple[NDArray[Any], NDArray[Any]], block: PostingsBlock, forms: Sequence[Form]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Add the passages of a block that contain forms of a term.
+
+    The frequency of a term in a passage is the highest of the term as typed and of its inflected forms, which may be
+    the same words, plus the frequencies of compounds times their shares.
+    """
+    found = [(form, block.find(form.stem)) for form in forms]
+    entries = [(form, *postings) for form, postings in found if postings is not None]
+    if not entries:
+        return entry
+    rows = reduce(np.union1d, (rows for _, rows, _ in entries), entry[0]).astype(np.uint16)
+    frequencies = np.zeros(len(rows))
+    frequencies[np.searchsorted(rows, entry[0])] = entry[1]
+    for form, rows_of_form, times in sorted(entries, key=lambda item: -item[0].share):
+        at = np.searchsorted(rows, rows_of_form)
+        if form.share == 1:
+            frequencies[at] = np.maximum(frequencies[at], times)
+        else:
+            frequencies[at] += form.share * times
+    return rows, frequencies
 
 
 class KeywordScores:

@@ -8,7 +8,7 @@ functions do not suffice: lower() and LIKE only know ASCII letters, and the JSON
 round long numbers, and do not recognise numbers or dates in texts of CSV files.
 
 A field of the same name may come from the document's metadata and from an annotator (`search.store.passages`); a
-condition is true if a value of either matches.
+condition is true if a value of either matches. So does `lang`, the language that was recognised.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from search.store.conditions import (
     wrong,
 )
 from search.store.database import one_meta
+from search.store.document_languages import has_languages
 from search.store.passages import SnapshotReader, name_of
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ _COLUMNS = {
 }
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
+
+LANG = "lang"
+"""Field of a document's language, beside a field of that name in its metadata."""
+_IN_LANGUAGE = """EXISTS (SELECT 1 FROM languages
+                          WHERE document = documents.id AND passes(?, json_object('lang', lang)))"""
 
 _MAX_NAMES, _MAX_NAME_LENGTH = 20, 40  # field names in an error, and characters of each
 
@@ -107,7 +113,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     annotators = SnapshotReader(connection).annotators()
     annotated = {folded(field): annotator.name for annotator in annotators for field in annotator.fields}
     _require_fields(connection, where, annotated)
-    query = _Query(annotated)
+    query = _Query(annotated, has_languages(connection))
     sql = query.sql(where.condition)
     connection.create_function("passes", 2, query.passes, deterministic=True)
     if any(leaf.field.column in ("mtime", "dated") for leaf in comparisons(where.condition)):
@@ -124,9 +130,9 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
 class _Query:
     """SQL expression for a filter, with its parameters; it reads the tables files, documents and passages."""
 
-    def __init__(self, annotated: Mapping[str, str]) -> None:
+    def __init__(self, annotated: Mapping[str, str], is_with_languages: bool) -> None:
         self.parameters: list[int | float | str] = []
-        self._annotated = annotated
+        self._annotated, self._has_languages = annotated, is_with_languages
         self._tests: list[Test] = []
 
     def passes(self, number: int, stored: Any) -> bool:
@@ -159,6 +165,9 @@ class _Query:
         self._tests.append(_test_of(condition))
         self.parameters.append(number)
         sql = f"passes(?, {_COLUMNS[field.column]})"
+        if self._has_languages and field.column == "metadata" and folded(field.name) == LANG:
+            self.parameters.append(number)
+            sql = f"({sql} OR {_IN_LANGUAGE})"
         annotator = self._annotated.get(folded(field.name)) if field.column == "metadata" else None
         if annotator is None:
             return sql
@@ -257,6 +266,8 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):
+        if folded(field.name) == LANG and has_languages(connection):
+            continue
         if field.column == "metadata" and folded(field.name) not in annotated:
             rows = connection.execute("SELECT metadata FROM documents")
             if not any(
@@ -272,6 +283,8 @@ def _unknown(
     names = list(annotated)
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
         names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _MAX_NAME_LENGTH)
+    if has_languages(connection):
+        names.append(LANG)
     by_key = {folded(name): name for name in (*sorted(BUILT_IN_FIELDS), *sorted(names, key=folded))}
     near = difflib.get_close_matches(folded(field.name), by_key, n=1)
     hint = (

@@ -8,7 +8,7 @@ Arrays are little-endian, each in the smallest unsigned type that holds its valu
 
     header           magic number; type and number of entries of each array; the first ID
     ids              IDs of the passages, increasing, minus the first ID
-    lengths          lengths of the passages, in tokens
+    lengths          lengths of the passages, in tokens; those of word_forms.py do not count
     stem_starts      position in `stems` at which each group of 64 begins, and the end of the last group
     posting_starts   position in `rows` at which each group begins, and the end of the last group
     firsts           the first stem of each group, each with a line feed
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store.files import release
 from search.store.terms import Stemmer
+from search.store.word_forms import FIRST
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 MAX_PASSAGES = 65_536  # of a block
 GROUP = 64  # stems
 _MAGIC = b"seewhy words 2\0\0"
+_FORM = FIRST.encode()
 _HEADER = struct.Struct("<16s9s7xIIQQQq")
 _ARRAYS = (
     "ids", "lengths", "stem_starts", "posting_starts", "firsts", "stems", "counts", "rows", "frequencies",
@@ -151,6 +153,15 @@ class PostingsBlock:
         stop = start + int(self._arrays["counts"][number])
         return self._arrays["rows"][start:stop], self._arrays["frequencies"][start:stop]
 
+    def containing(self, part: bytes) -> Iterator[bytes]:
+        """Yield the stems that contain a text."""
+        stems = b"\n" + self._arrays["stems"].tobytes()
+        at = stems.find(part)
+        while at >= 0:
+            start, end = stems.rfind(b"\n", 0, at) + 1, stems.find(b"\n", at)
+            yield stems[start:end]
+            at = stems.find(part, end)
+
     def postings(self) -> Postings:
         """Return all postings of the block."""
         stems = self._arrays["stems"].tobytes().split(b"\n")[:-1]
@@ -181,7 +192,8 @@ def build_block(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
     all_numbers = ",".join(numbers for _, numbers in tokens)
     rows = np.fromstring(all_numbers, dtype=np.int64, sep=",") if tokens else np.empty(0, dtype=np.int64)
     times = np.array([numbers.count(",") + 1 for _, numbers in tokens], dtype=np.int64)
-    lengths = np.bincount(rows, minlength=len(ids))
+    is_word = np.array([not stem.startswith(_FORM) for stem, _ in tokens], dtype=bool)
+    lengths = np.bincount(rows[np.repeat(is_word, times)], minlength=len(ids))
     cells, frequencies = np.unique(_numbers(times) * len(ids) + rows, return_counts=True)
     terms, rows = np.divmod(cells, max(1, len(ids)))
     counts = np.bincount(terms, minlength=len(tokens))

@@ -41,6 +41,7 @@ from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.visible_text import visible
 from search.store import codes
+from search.store.document_languages import has_languages
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
 from search.store.pending import some_pending
@@ -165,13 +166,20 @@ def blocks_of_tail(
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
     """Yield (ID, text for keyword matching) of passages, by increasing IDs."""
     rows = connection.execute(
-        """SELECT id, context, text, hidden FROM passages WHERE id IN (SELECT value FROM json_each(?))
-           ORDER BY id""",
+        f"""SELECT id, context, text, hidden, {_language(connection)} FROM passages
+            WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id""",
         (json.dumps(passages.tolist()),),
     )
     return (
-        (id_, indexable(context, visible(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
+        (id_, indexable(context, visible(text, hidden_of(hidden)), language or ""))
+        for id_, context, text, hidden, language in rows
     )
+
+
+def _language(connection: sqlite3.Connection) -> str:
+    """SQL expression for the language of a passage."""
+    is_known = has_languages(connection)
+    return "(SELECT lang FROM languages WHERE document = passages.document)" if is_known else "''"
 
 
 def tail_is_intact(connection: sqlite3.Connection, blocks: Sequence[PostingsBlock]) -> bool:
@@ -221,15 +229,15 @@ def _segment_inputs(connection: sqlite3.Connection) -> list[MergeInput]:
     return inputs
 
 
-def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
+def add(tables: Tables, passages: Sequence[tuple[int, str, str, str]]) -> None:
     """Add the words of new passages to the write buffer, within an open transaction.
 
     Args:
-        passages: (ID, context, text without markup) of each passage, by increasing IDs.
+        passages: (ID, context, text without markup, language) of each passage, by increasing IDs.
     """
     for start in range(0, len(passages), _BLOCK_PASSAGES):
         chunk = passages[start : start + _BLOCK_PASSAGES]
-        block = build_block(_stemmer, [(id_, indexable(context, text)) for id_, context, text in chunk])
+        block = build_block(_stemmer, [(id_, indexable(*passage)) for id_, *passage in chunk])
         _put_block(tables, chunk[0][0], chunk[-1][0], len(chunk), block)
         inputs = _tail_inputs(tables.connection)
         inputs = inputs[_first_to_merge(inputs, 1, LONGEST_TAIL) :]

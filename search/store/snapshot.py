@@ -43,12 +43,14 @@ from search.errors import IndexDamaged
 from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, FlatVectors, PartView, RoughQuery, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
+from search.store.document_languages import language_of_passage, stemmed_languages
 from search.store.files import DATABASE, remove_index
 from search.store.home import index_command
 from search.store.null_distribution import Baseline, read_baseline
 from search.store.passages import SnapshotReader
 from search.store.pending import NotEncoded, OnDemand, lacking, pending_passages
 from search.store.postings import Postings, PostingsBlock, build_block
+from search.store.query_terms import spans_of_forms, terms_in
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
 from search.store.status import status_of
@@ -270,6 +272,7 @@ class State:
         self.baseline: Sequence[Baseline | None] = ()
         self.passing: dict[Where, Ids] = {}
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
+        self.languages: frozenset[str] | None = None
 
 
 class Snapshot(SnapshotReader):
@@ -466,8 +469,28 @@ class Snapshot(SnapshotReader):
     # Words
 
     def terms(self, query: str) -> list[IndexTerm]:
-        """Return the words and phrases of a query, without duplicates."""
-        return self._store.stemmer.terms(query)
+        """Return the words and phrases of a query, without duplicates, with their forms in the index's languages."""
+        if not self.languages:
+            return self._store.stemmer.terms(query)
+        return terms_in(query, self.languages, self._store.stemmer, self._keyword_index())
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Languages of documents, other than English, of which words have forms."""
+        if self._state.languages is None:
+            self._state.languages = stemmed_languages(self.connection)
+        return self._state.languages
+
+    def forms_in(self, term: IndexTerm, passage: int, text: str, words: Terms) -> list[tuple[int, int]]:
+        """Return the spans of the forms of a term in a passage, or in its context, in the passage's language.
+
+        Args:
+            words: all words of the text.
+        """
+        if not self.languages:
+            return []
+        language = language_of_passage(self.connection, passage)
+        return spans_of_forms(term, language, text, words, self._store.stemmer)
 
     def tokenize(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""

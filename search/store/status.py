@@ -13,6 +13,7 @@ from pathlib import Path
 from search.files import bytes_in
 from search.records.reports import MEMORY, SkippedGroup, Status
 from search.store.database import meta_of
+from search.store.document_languages import language_counts
 from search.store.files import DATABASE, is_being_written
 from search.store.home import index_command
 from search.store.passages import SnapshotReader, name_of
@@ -64,6 +65,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         pending=pending,
         lazy=lazy,
         prompts=fingerprint.prompts_line,
+        languages=language_counts(connection),
     )
 
 

@@ -3,7 +3,8 @@
 FTS5's tokenizer `unicode61` makes every run of letters and digits a token, so `snake_case` and `path/like.this` become
 several words. Three things are added here, for passages and queries alike: variants of a letter are unified (NFKC); the
 parts of `CamelCase` are appended to the text, except single letters, because the "i" of `iOS` would match the word "I";
-and ideographs, which are written without spaces, become words.
+and ideographs, which are written without spaces, become words. Texts in other languages than English have further
+tokens (`search.store.word_forms`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from search.errors import SearchError
+from search.store.word_forms import Form, language_tokens
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -47,12 +49,14 @@ class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be che
         text: the word or phrase, as typed.
         start, end: its span in the query, in characters.
         stems: its tokens in FTS5; a passage matches if it contains them consecutively.
+        forms: other tokens that count as the word, in the languages of an index.
     """
 
     text: str
     start: int
     end: int
     stems: tuple[str, ...]
+    forms: tuple[Form, ...] = ()
 
 
 def plain(text: str) -> str:
@@ -66,10 +70,15 @@ def folded(text: str) -> str:
     return plain(text).casefold()
 
 
-def indexable(context: str, text: str) -> str:
-    """Return a passage's text for FTS5: context and text normalised, then the parts of CamelCase names."""
-    plain_text = plain(f"{context}\n{text}" if context else text)
+def indexable(context: str, text: str, language: str = "") -> str:
+    """Return a passage's text for FTS5.
+
+    It is context and text, normalised, then the parts of CamelCase names, then the tokens of the language.
+    """
+    whole = f"{context}\n{text}" if context else text
+    plain_text = plain(whole)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
+    parts += language_tokens(unicodedata.normalize("NFKC", whole), language)
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
 
 

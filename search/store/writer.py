@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import message_key, near_key, text_key
+from search.corpus.languages import ENGLISH
 from search.records.documents import Document, Passage
 from search.records.reports import Outcome
 from search.store.database import (
@@ -31,6 +32,7 @@ from search.store.database import (
     require_format,
     translated,
 )
+from search.store.document_languages import create_languages
 from search.store.passages import content_key
 from search.store.pending import PENDING, has_pending, pending_among, some_pending
 from search.store.segments import add
@@ -85,6 +87,8 @@ def document_sha256(document: Document) -> str:
     values = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
     if document.pages:
         values.append(json.dumps(document.pages))
+    if document.language not in ("", ENGLISH):
+        values.append(document.language)
     return hashlib.sha256("\0".join(values).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -150,9 +154,9 @@ class Writer(Tables):
         """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
-        tables = ("documents", "passages", "embeddings", "pending")
+        tables = ("documents", "languages", "passages", "embeddings", "pending")
         rows: dict[str, list[dict[str, Any]]] = {table: [] for table in tables}
-        added: list[tuple[int, str, str]] = []  # (ID, context, text) for the postings
+        added: list[tuple[int, str, str, str]] = []  # (ID, context, text, language) for the postings
         for update in batch:
             if update.renamed_from is not None:
                 self._rename_file(update.renamed_from, update.file.path)
@@ -161,6 +165,8 @@ class Writer(Tables):
                 document_id += 1
                 passages += len(cut) - self._delete_documents(file, [document.record])
                 rows["documents"].append(_document_row(document_id, file, document))
+                if document.language:
+                    rows["languages"].append({"document": document_id, "lang": document.language})
                 for passage in cut:
                     last += 1
                     visible_text = passage.visible_text  # read once: it is put together at each access
@@ -171,11 +177,13 @@ class Writer(Tables):
                         rows["embeddings"].append({"passage": last, "vector": vector})
                     else:
                         rows["pending"].append({"passage": last})
-                    added.append((last, passage.context, visible_text))
+                    added.append((last, passage.context, visible_text, document.language))
             if update.last:
                 stored = self.column("documents", "record", "file = ?", file)
                 gone = [record for record in stored if record not in update.records]
                 passages -= self._delete_documents(file, gone)
+        if rows["languages"]:
+            create_languages(connection)
         if rows["pending"]:
             connection.execute(f"CREATE TABLE IF NOT EXISTS pending ({PENDING}) STRICT")
         for table, rows_of_table in rows.items():

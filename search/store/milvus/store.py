@@ -132,6 +132,11 @@ class MilvusSnapshot(Snapshot):
             self._fetch_counts([])
         return self._about
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """None: a server stores the words of all texts as those of English ones."""
+        return frozenset()
+
     @cached_property
     def facts(self) -> IndexMeta:
         return _facts(self.about)

@@ -1,0 +1,58 @@
+"""Languages of documents, in a table of its own.
+
+Table `languages` has a row for each document in a language that was recognised. An index that was made before there was
+such a table has none until a document is stored: nothing in it has a language, and its words are stemmed as English.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from search.store.word_forms import stemmed
+
+LANGUAGES = """document INTEGER PRIMARY KEY NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+               lang TEXT NOT NULL"""
+"""Columns of table `languages`."""
+
+_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'languages'"
+_OF_PASSAGE = (
+    """SELECT lang FROM languages WHERE document = (SELECT document FROM passages WHERE id = ?)"""
+)
+
+
+def create_languages(connection: sqlite3.Connection) -> None:
+    """Create the table of languages if there is none, within an open transaction."""
+    connection.execute(f"CREATE TABLE IF NOT EXISTS languages ({LANGUAGES}) STRICT")
+    connection.execute("CREATE INDEX IF NOT EXISTS languages_by_lang ON languages (lang)")
+
+
+def has_languages(connection: sqlite3.Connection) -> bool:
+    """Return True if there is a table of languages."""
+    return connection.execute(_EXISTS).fetchone() is not None
+
+
+def stemmed_languages(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the languages of the index, other than English, of which words have forms."""
+    languages, last = [], ""
+    while has_languages(connection):
+        (last,) = connection.execute("SELECT min(lang) FROM languages WHERE lang > ?", (last,)).fetchone()
+        if last is None:
+            break
+        languages.append(last)
+    return stemmed(languages)
+
+
+def language_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return language -> number of documents, the most frequent first."""
+    if not has_languages(connection):
+        return {}
+    rows = connection.execute("SELECT lang, count(*) FROM languages GROUP BY lang ORDER BY 2 DESC, 1")
+    return dict(rows.fetchall())
+
+
+def language_of_passage(connection: sqlite3.Connection, passage: int) -> str:
+    """Return the language of the document of a passage; "" if it is not known."""
+    if not has_languages(connection):
+        return ""
+    row = connection.execute(_OF_PASSAGE, (passage,)).fetchone()
+    return str(row[0]) if row else ""

@@ -1,0 +1,107 @@
+"""Words are found in their forms, in the languages of an index: inflected, in compounds, and without spaces."""
+
+from pathlib import Path
+
+import pytest
+
+import search
+from search import Encoder, Index
+from search.index import searcher_of
+
+TEXTS = {
+    "de/miete": "Die Häuser in der Straße sind alt, und der Vertrag nennt eine Mietkaution, die zu zahlen ist.",
+    "de/kueche": "Der Wasserkocher steht in der Küche neben dem Herd, und die Miete ist schon bezahlt.",
+    "de/wasser": "Das Wasser ist kalt, und der Kocher ist leider kaputt.",
+    "el": "Η οδός είναι κοντά στο σπίτι και ο αριθμός είναι πάνω από την πόρτα.",
+    "en": "The password of the house is in the drawer, and the lease is on the table.",
+    "es": "La habitación está en el segundo piso y las llaves están en la cocina.",
+    "fi": "Sopimus on laatikossa, mutta se korjataan, kun talossa on joku.",
+    "hu": "A házak az utca végén vannak, és a kulcs itt van, mert nem volt más hely.",
+    "ja": "会議室の予約はこちらです。契約書は棚にあります。",
+    "ko": "계약서는 서랍에 있습니다. 열쇠는 부엌에 있습니다.",
+    "nl": "De huurprijs van het huis is hoger dan de prijs van een kamer en wordt elk jaar aangepast.",
+    "ru": "Договор аренды квартиры был подписан в мае, и деньги были заплачены сразу.",
+    "th": "สัญญาเช่าบ้านอยู่ในลิ้นชัก และเงินมัดจำจ่ายแล้ว",
+    "tr": "Kapının yanındaki ışık bozuk ve bu nedenle gece çok karanlık olur.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tiny: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    made = Index.create(str(tmp_path_factory.mktemp("forms") / "index"), encoder=tiny)
+    made.upsert({"id": name, "text": text} for name, text in TEXTS.items())
+    return made
+
+
+def hits(index: Index, query: str) -> list[str]:
+    return [hit.document for hit in index.query(query, mode="lexical")]
+
+
+@pytest.mark.parametrize(
+    ("query", "document"),
+    [
+        ("Haus", "de/miete"), ("haeuser", "de/miete"), ("strasse", "de/miete"), ("Verträge", "de/miete"),
+        ("Kaution", "de/miete"), ("Kocher", "de/kueche"), ("Wasser", "de/kueche"), ("οδος", "el"),
+        ("habitacion", "es"), ("llave", "es"), ("talo", "fi"), ("hazak", "hu"), ("ház", "hu"), ("契約", "ja"),
+        ("会議", "ja"), ("계약", "ko"), ("prijzen", "nl"), ("huurprijzen", "nl"), ("договора", "ru"),
+        ("квартира", "ru"), ("สัญญา", "th"), ("มัดจำ", "th"), ("ISIK", "tr"), ("isik", "tr"),
+    ],
+)  # fmt: skip
+def test_a_word_finds_its_forms(index: Index, query: str, document: str) -> None:
+    assert document in hits(index, query)
+
+
+def test_the_word_itself_ranks_above_compounds_with_it(index: Index) -> None:
+    assert hits(index, "Kocher") == ["de/wasser", "de/kueche"]
+
+
+def test_parts_of_a_compound_are_found_if_it_occurs_nowhere(index: Index) -> None:
+    assert set(hits(index, "Mietwasser")) == {"de/wasser", "de/kueche"}
+    assert hits(index, "Wasserkocher") == ["de/kueche"]
+
+
+def test_forms_are_those_of_the_language_of_the_passage(index: Index) -> None:
+    assert hits(index, "words") == []  # no compound in English
+    assert hits(index, "drawers") == ["en"]
+
+
+def test_function_words_of_the_query_are_no_keywords(index: Index) -> None:
+    assert searcher_of(index).counted_words("Wo steht der Kocher für das Wasser")[0] == (
+        "Kocher",
+        "Wasser",
+    )
+    assert "the" in searcher_of(index).counted_words("where is the password")[0]
+    assert searcher_of(index).counted_words("und das")[0] == ("und", "das")  # nothing else is there
+
+
+def test_forms_are_highlighted_and_the_sum_closes(index: Index) -> None:
+    hit = index.query("Kaution Haus", k=1, mode="lexical", explain=True)[0]
+    assert hit.document == "de/miete"
+    (marks,) = searcher_of(index).highlights("Kaution Haus", [hit])
+    assert [hit.text[mark.start : mark.end] for mark in marks] == ["Häuser", "Mietkaution"]
+    assert hit.explanation
+    assert sum(term.contribution for term in hit.explanation.terms) == pytest.approx(hit.score, abs=1e-9)
+
+
+def test_an_index_with_other_languages_is_intact(index: Index) -> None:
+    assert {finding.severity for finding in index.check().findings} == {"ok"}
+
+
+def test_a_language_can_be_filtered_by(index: Index) -> None:
+    assert {hit.document for hit in index.query("house lang=nl", mode="dense", k=20)} == {"nl"}
+    assert index.status().languages["de"] == 3
+    with pytest.raises(search.InputError, match="no document has a field 'langs'; did you mean 'lang'"):
+        index.query("house", where="langs = nl")
+
+
+def test_english_scores_do_not_depend_on_other_languages(tiny: Encoder, tmp_path: Path) -> None:
+    english = [{"id": f"{i}", "text": text} for i, text in enumerate(
+        ["the badge opens the door", "a lease for the house and a badge", "the house is old and cold"]
+    )]  # fmt: skip
+    scores = []
+    for name, more in (("alone", []), ("mixed", [{"id": "de", "text": TEXTS["de/kueche"]}])):
+        made = Index.create(str(tmp_path / name), encoder=tiny)
+        made.upsert([*english, *more])
+        counts = made.query("badge house", mode="lexical", explain=True)
+        scores.append([hit.document for hit in counts])
+    assert scores[0] == scores[1]
