@@ -23,7 +23,7 @@ import numpy as np
 
 from search.store.postings import PostingsBlock
 from search.store.terms import IndexTerm, Stemmer
-from search.store.word_forms import Form
+from search.store.word_forms import WordForm
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -278,15 +278,15 @@ class KeywordIndex:
 
 
 def _with_forms(
-    entry: tuple[NDArray[Any], NDArray[Any]], block: PostingsBlock, forms: Sequence[Form]
+    entry: tuple[NDArray[Any], NDArray[Any]], block: PostingsBlock, forms: Sequence[WordForm]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Add the passages of a block that contain forms of a term.
 
     The frequency of a term in a passage is the highest of the term as typed and of its inflected forms, which may be
     the same words, plus the frequencies of compounds times their shares.
     """
-    found = [(form, block.find(form.stem)) for form in forms]
-    entries = [(form, *postings) for form, postings in found if postings is not None]
+    postings_of = [(form, block.find(form.stem)) for form in forms]
+    entries = [(form, *postings) for form, postings in postings_of if postings is not None]
     if not entries:
         return entry
     rows = reduce(np.union1d, (rows for _, rows, _ in entries), entry[0]).astype(np.uint16)

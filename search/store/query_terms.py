@@ -9,7 +9,7 @@ from search.corpus.languages import ENGLISH, function_words, language_of_query
 from search.store.terms import IndexTerm, Stemmer
 from search.store.word_forms import (
     FIRST,
-    Vocabulary,
+    StemLookup,
     forms_of,
     gram_form,
     grams,
@@ -20,7 +20,7 @@ from search.store.word_forms import (
 
 
 def terms_in(
-    query: str, languages: Collection[str], stemmer: Stemmer, vocabulary: Vocabulary
+    query: str, languages: Collection[str], stemmer: Stemmer, vocabulary: StemLookup
 ) -> list[IndexTerm]:
     """Return the terms of a query for an index with other languages than English.
 

@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from search.errors import SearchError
-from search.store.word_forms import Form, language_tokens
+from search.store.word_forms import WordForm, language_tokens
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -56,7 +56,7 @@ class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be che
     start: int
     end: int
     stems: tuple[str, ...]
-    forms: tuple[Form, ...] = ()
+    forms: tuple[WordForm, ...] = ()
 
 
 def plain(text: str) -> str:

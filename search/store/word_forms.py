@@ -52,7 +52,7 @@ _RUN = re.compile(
 )
 
 
-class Form(NamedTuple):
+class WordForm(NamedTuple):
     """A token that counts as an occurrence of a word.
 
     Attributes:
@@ -64,7 +64,7 @@ class Form(NamedTuple):
     share: float = 1.0
 
 
-class Vocabulary(Protocol):
+class StemLookup(Protocol):
     """Stems of an index."""
 
     def has(self, stem: str) -> bool:
@@ -112,9 +112,9 @@ def forms_of(
     word: str,
     languages: Collection[str],
     stored: Callable[[str], str],
-    vocabulary: Vocabulary,
+    vocabulary: StemLookup,
     occurs: bool,
-) -> tuple[Form, ...]:
+) -> tuple[WordForm, ...]:
     """Return the forms of a word of a query in some languages.
 
     Args:
@@ -126,25 +126,28 @@ def forms_of(
     Returns:
         Only forms that occur.
     """
-    forms: list[Form] = []
+    forms: list[WordForm] = []
     lower = word.casefold()
     for language in sorted(set(languages) & _ALGORITHMS.keys()):
         stem = stored(_token(language, stem_in(lower, language)))
         if vocabulary.has(stem):
-            forms.append(Form(stem))
+            forms.append(WordForm(stem))
         if language in _COMPOUNDING:
-            forms += (Form(s, COMPOUND_SHARE) for s in _compounds_with(stem, language, vocabulary))
+            forms += (WordForm(s, COMPOUND_SHARE) for s in _compounds_with(stem, language, vocabulary))
     if not forms and not occurs:
         for language in sorted(set(languages) & _COMPOUNDING):
             parts = _parts(lower, language, stored, vocabulary)
-            forms += (Form(part, COMPOUND_SHARE) for part in parts)
+            forms += (WordForm(part, COMPOUND_SHARE) for part in parts)
     return tuple(forms)
 
 
-def gram_form(gram: str, languages: Collection[str], stored: Callable[[str], str]) -> tuple[Form, ...]:
+def gram_form(
+    gram: str, languages: Collection[str], stored: Callable[[str], str]
+) -> tuple[WordForm, ...]:
     """Return the forms of an n-gram of a query in some languages without spaces."""
     return tuple(
-        Form(stored(_gram_token(language, gram))) for language in sorted(set(languages) & _GRAMS.keys())
+        WordForm(stored(_gram_token(language, gram)))
+        for language in sorted(set(languages) & _GRAMS.keys())
     )
 
 
@@ -166,7 +169,7 @@ def _inner(token: str) -> str:
     return token[len(FIRST) + 2 : -len(LAST)]
 
 
-def _compounds_with(token: str, language: str, vocabulary: Vocabulary) -> Iterator[str]:
+def _compounds_with(token: str, language: str, vocabulary: StemLookup) -> Iterator[str]:
     """Yield the tokens of compounds that begin or end with a word."""
     part = _inner(token)
     if len(part) < _SHORTEST_PART:
@@ -181,7 +184,7 @@ def _compounds_with(token: str, language: str, vocabulary: Vocabulary) -> Iterat
             yield other
 
 
-def _is_word(rest: str, is_first: bool, language: str, vocabulary: Vocabulary) -> bool:
+def _is_word(rest: str, is_first: bool, language: str, vocabulary: StemLookup) -> bool:
     """Return True if the rest of a compound, without its link, is a word of the index."""
     for link in _LINKS:
         stem = rest.removesuffix(link) if is_first else rest.removeprefix(link)
@@ -192,7 +195,7 @@ def _is_word(rest: str, is_first: bool, language: str, vocabulary: Vocabulary) -
 
 
 def _parts(
-    word: str, language: str, stored: Callable[[str], str], vocabulary: Vocabulary
+    word: str, language: str, stored: Callable[[str], str], vocabulary: StemLookup
 ) -> Iterator[str]:
     """Yield the tokens of words that a compound begins or ends with, the longest first part and last part."""
     cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
