@@ -7,7 +7,7 @@ parts of a score, the words that count, the place of a document. They take it fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
+from search.corpus.languages import ENGLISH, language_of_query
 from search.encoding import Encoder, Fingerprint
+from search.encoding.models import DEFAULT_WEIGHTS
 from search.errors import IndexOutdated, InputError, SearchError, quoted
 from search.ranking.question import (
     EncodedQuery,
@@ -34,6 +36,7 @@ from search.ranking.selection import Selection
 from search.records.hits import Coverage, Hit, Hits
 from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
+    FOREIGN_WEIGHT,
     CandidateOptions,
     EngineName,
     ExplainOptions,
@@ -243,7 +246,7 @@ class Searcher:
             ranking_options.setdefault("mode", "dense")
         else:
             question, where = self.parse(text, **filter_options)
-        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
+        selection, ranking = Selection.of(k, **selection_options), self.ranking(question, ranking_options)
         explained = matrix_options.pop("explain", False)
         if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
             raise InputError("with 'vector', pass a single text and neither 'explain' nor 'rerank'.")
@@ -264,6 +267,22 @@ class Searcher:
             whys = self.encoding_what_lacks(partial(explainer.explain, hits))
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits).covered(coverage) if coverage else Hits(hits)
+
+    def ranking(self, question: str | Question, options: Mapping[str, Any]) -> Ranking:
+        """Return the definition of the scores for a query.
+
+        The default model reads English. Without a weight among the options, its weight is lower for a query in another
+        language of the index. A query without function words is in the language of most documents.
+        """
+        ranking = Ranking.of(**select_options(options, RerankOptions))
+        if ranking.mode != "hybrid" or options.get("weight") is not None:
+            return ranking
+        with self.store.reading() as snapshot:
+            if not snapshot.languages or snapshot.facts.fingerprint.weights != DEFAULT_WEIGHTS:
+                return ranking
+            text = question if isinstance(question, str) else question.words_of
+            language = language_of_query(text, snapshot.languages) or snapshot.main_language
+        return ranking if language in ("", ENGLISH) else replace(ranking, weight=FOREIGN_WEIGHT)
 
     def _look(
         self,
@@ -343,7 +362,7 @@ class Searcher:
         """Explain hits of one query, in their order; see `Index.explain`."""
         ranking_options, layer = split_options(options, RankingOptions, LayerOptions)
         question, _ = self.parse(query)
-        return self.explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
+        return self.explainer(question, self.ranking(question, ranking_options), **layer).explain(hits)
 
     @encodes_pending
     def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
@@ -375,7 +394,8 @@ class Searcher:
     @encodes_pending
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query; see `Index.contrast`."""
-        return self.explainer(self.parse(query)[0], Ranking.of(**options)).contrast(a, b)
+        question, _ = self.parse(query)
+        return self.explainer(question, self.ranking(question, options)).contrast(a, b)
 
     @encodes_pending
     def why_not(
@@ -386,7 +406,7 @@ class Searcher:
             options, RankingOptions, LimitOptions, FilterOptions
         )
         question, where = self.parse(query, **filter_options)
-        explainer = self.explainer(question, Ranking.of(**ranking_options))
+        explainer = self.explainer(question, self.ranking(question, ranking_options))
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
     def facets(self, where: str | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
@@ -407,7 +427,7 @@ class Searcher:
             InputError: as for `why_not`.
         """
         question, _ = self.parse(query)
-        ranking = Ranking.of(**options)
+        ranking = self.ranking(question, options)
         passage_id = (
             passage if isinstance(passage, int) else self.explainer(question, ranking).hit(passage)
         )
@@ -445,7 +465,7 @@ class Searcher:
 
         ranking_options, filter_options = split_options(options, RankingOptions, FilterOptions)
         question, where = self.parse(text, **filter_options)
-        ranking = Ranking.of(**ranking_options)
+        ranking = self.ranking(question, ranking_options)
         # Even at weight 0: the page may choose a weight at which embeddings count.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self.encode(question, compared)
@@ -469,7 +489,8 @@ class Searcher:
         """
         from search.ranking.words import counted
 
-        return counted(self.store, self.keywords_of(text), Ranking.of(**options))
+        words = self.keywords_of(text)
+        return counted(self.store, words, self.ranking(words, options))
 
     def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
         """List the documents whose name or title contains all words of `part`, sorted by name.

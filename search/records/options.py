@@ -49,6 +49,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
 WEIGHT = 0.75
+# Default weight for a query in a language that the default model does not read; chosen with benchmarks/asked.py.
+FOREIGN_WEIGHT = 0.5
 # Weight of late interaction in a reranked score; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
 LATE_SHARE = 0.5
 
@@ -68,7 +70,12 @@ class RankingOptions(ModeOptions, total=False):
     weight: Annotated[
         float | None,
         Option(
-            None, "Weight of the meaning in a hybrid score. Default: 0.75.", "W", "Ranking", ge=0, le=1
+            None,
+            "Weight of the meaning in a hybrid score. Default: 0.75; 0.5 for a language the default model cannot read.",
+            "W",
+            "Ranking",
+            ge=0,
+            le=1,
         ),
     ]
     without: Annotated[

@@ -50,6 +50,15 @@ def language_counts(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
+def main_language(connection: sqlite3.Connection) -> str:
+    """Return the language of more than half of the documents; "" if there is none."""
+    (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
+    for language, count in language_counts(connection).items():
+        if 2 * count > documents:
+            return language
+    return ""
+
+
 def language_of_passage(connection: sqlite3.Connection, passage: int) -> str:
     """Return the language of the document of a passage; "" if it is not known."""
     if not has_languages(connection):

@@ -43,7 +43,7 @@ from search.errors import IndexDamaged
 from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, FlatVectors, PartView, RoughQuery, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
-from search.store.document_languages import language_of_passage, stemmed_languages
+from search.store.document_languages import language_of_passage, main_language, stemmed_languages
 from search.store.files import DATABASE, remove_index
 from search.store.home import index_command
 from search.store.null_distribution import Baseline, read_baseline
@@ -273,6 +273,7 @@ class State:
         self.passing: dict[Where, Ids] = {}
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
         self.languages: frozenset[str] | None = None
+        self.main_language: str | None = None
 
 
 class Snapshot(SnapshotReader):
@@ -480,6 +481,13 @@ class Snapshot(SnapshotReader):
         if self._state.languages is None:
             self._state.languages = stemmed_languages(self.connection)
         return self._state.languages
+
+    @property
+    def main_language(self) -> str:
+        """Language of more than half of the documents; "" if there is none."""
+        if self._state.main_language is None:
+            self._state.main_language = main_language(self.connection)
+        return self._state.main_language
 
     def forms_in(self, term: IndexTerm, passage: int, text: str, words: Terms) -> list[tuple[int, int]]:
         """Return the spans of the forms of a term in a passage, or in its context, in the passage's language.

@@ -428,7 +428,8 @@ def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None
         "stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded", "require_complete",
     }  # fmt: skip
     assert (
-        methods - vars(MilvusSnapshot).keys() == {"terms", "tokenize", "forms_in"} | of_pending_passages
+        methods - vars(MilvusSnapshot).keys()
+        == {"terms", "tokenize", "forms_in", "main_language"} | of_pending_passages
     )
 
 

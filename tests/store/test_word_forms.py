@@ -104,3 +104,18 @@ def test_english_scores_do_not_depend_on_other_languages(tiny: Encoder, tmp_path
         hits_of_query = own.query("badge house", mode="lexical", explain=True)
         scores.append([hit.document for hit in hits_of_query])
     assert scores[0] == scores[1]
+
+
+def test_the_default_model_counts_less_for_a_language_that_it_does_not_read(
+    real: Encoder, tmp_path: Path
+) -> None:
+    foreign = Index.create(str(tmp_path / "foreign"), encoder=real)
+    foreign.upsert({"id": name, "text": text} for name, text in TEXTS.items())
+    assert foreign.query("Wo ist der Kocher", k=1)[0].weight == 0.5
+    assert foreign.query("where is the password", k=1)[0].weight == 0.75
+    assert foreign.query("Wo ist der Kocher", k=1, weight=0.75)[0].weight == 0.75
+    hit = foreign.query("Wo ist der Kocher", k=1, explain=True)[0]
+    assert foreign.explain("Wo ist der Kocher", hit).score == pytest.approx(hit.score)
+    english = Index.create(str(tmp_path / "english"), encoder=real)
+    english.upsert([{"id": "en", "text": TEXTS["en"]}])
+    assert english.query("Wo ist der Kocher", k=1)[0].weight == 0.75

@@ -58,6 +58,8 @@ class SearchView:
 
 def search(request: PageRequest, result: SearchView) -> Page:
     """Return the page of hits."""
+    ranked_by_default = request.weight is None and result.hits
+    default = result.hits[0].hit.weight if ranked_by_default else WEIGHT
     body = drawn(
         "hits.html",
         site=Site("/", request.index),
@@ -69,8 +71,8 @@ def search(request: PageRequest, result: SearchView) -> Page:
         pieces=query_pieces(request, result),
         fields=fields(result.facets or ()),
         most=MOST_VALUES,
-        weight=WEIGHT if request.weight is None else request.weight,
-        default=WEIGHT,
+        weight=default if request.weight is None else request.weight,
+        default=default,
     )
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 
