@@ -10,6 +10,7 @@ Each folder is one stage, and imports only those before it:
 
     errors.py    tree of errors; files.py: atomic writing; plugins.py: tables of optional parts
     records/     records that stages exchange; options, each declared once
+    languages.py  languages of texts, and the function words of each
     statistics.py  means, intervals and tests of evaluations
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings

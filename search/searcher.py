@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
-from search.corpus.languages import ENGLISH, language_of_query
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.errors import IndexOutdated, InputError, SearchError, quoted
+from search.languages import ENGLISH, language_of_query
 from search.ranking.question import (
     EncodedQuery,
     Example,

@@ -12,7 +12,8 @@ ROOT = Path(search.__file__).parent
 
 # Each may import those before it; `search/__init__.py` imports public names when they are first used.
 ORDER = (
-    "errors", "files", "plugins", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking",
+    "errors", "files", "plugins", "records", "languages", "statistics", "corpus", "encoding", "store", "indexing",
+    "ranking",
     "explaining", "texts", "searcher", "index", "indexes", "export", "evaluating", "render", "serving", "cli",
     "integrations", "lab", "bert",
 )  # fmt: skip

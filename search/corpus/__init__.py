@@ -15,7 +15,6 @@
     calendars.py  subtitles.py        calendars and contacts; subtitles
     parsing.py    the documents of a file's content, whatever its kind, and how much text they may have
     reader.py     loads a file, and parses all but short texts in a child process with limits of time and memory
-    languages.py  the language of a document, and the function words of each language
     dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece
     markup.py     spans of markup, which are not encoded

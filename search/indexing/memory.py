@@ -25,7 +25,6 @@ from tempfile import mkdtemp
 
 from search.corpus import Cutter, Skipped, SourceFile
 from search.corpus.dates import dated
-from search.corpus.languages import with_language
 from search.corpus.parsing import Request
 from search.corpus.reader import items
 from search.corpus.sources import Reason
@@ -36,6 +35,7 @@ from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.build_settings import load_existing_meta
 from search.indexing.read import cutter_for, prefetch
 from search.indexing.run import Run
+from search.languages import with_language
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName

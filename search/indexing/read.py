@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load
-from search.corpus.languages import with_language
 from search.corpus.sources import Reason
 from search.encoding.encoder import Encoder
 from search.errors import ReadError
 from search.indexing.compare import COARSEST_CLOCK_NS, KEPT_WHEN_UNREADABLE, RunPlan
+from search.languages import with_language
 from search.records.reports import Outcome
 from search.store.database import connect_to_read
 from search.store.file_states import stored_documents

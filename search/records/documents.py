@@ -73,7 +73,7 @@ class Document:
             page headers and footers.
         tables: three offsets for each table with a header row: start and end of that row, end of the table; sorted by
             the end of the row. If a table is cut, each of its passages is encoded with the header row.
-        language: ISO 639-1 code, as from `search.corpus.languages`; "" if it is not known.
+        language: ISO 639-1 code, as from `search.languages`; "" if it is not known.
     """
 
     path: str

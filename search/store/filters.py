@@ -8,7 +8,7 @@ functions do not suffice: lower() and LIKE only know ASCII letters, and the JSON
 round long numbers, and do not recognise numbers or dates in texts of CSV files.
 
 A field of the same name may come from the document's metadata and from an annotator (`search.store.passages`); a
-condition is true if a value of either matches. So does `lang`, the language that was recognised.
+condition is true if a value of either matches. So does `language`, the ISO 639-1 code that was recognised.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _COLUMNS = {
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
-LANG = "lang"
+LANGUAGE = "language"
 """Field of a document's language, beside a field of that name in its metadata."""
 _IN_LANGUAGE = """EXISTS (SELECT 1 FROM languages
-                          WHERE document = documents.id AND passes(?, json_object('lang', lang)))"""
+                          WHERE document = documents.id AND passes(?, json_object('language', lang)))"""
 
 _MAX_NAMES, _MAX_NAME_LENGTH = 20, 40  # field names in an error, and characters of each
 
@@ -165,7 +165,7 @@ class _Query:
         self._tests.append(_test_of(condition))
         self.parameters.append(number)
         sql = f"passes(?, {_COLUMNS[field.column]})"
-        if self._has_languages and field.column == "metadata" and folded(field.name) == LANG:
+        if self._has_languages and field.column == "metadata" and folded(field.name) == LANGUAGE:
             self.parameters.append(number)
             sql = f"({sql} OR {_IN_LANGUAGE})"
         annotator = self._annotated.get(folded(field.name)) if field.column == "metadata" else None
@@ -266,7 +266,7 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):
-        if folded(field.name) == LANG and has_languages(connection):
+        if folded(field.name) == LANGUAGE and has_languages(connection):
             continue
         if field.column == "metadata" and folded(field.name) not in annotated:
             rows = connection.execute("SELECT metadata FROM documents")
@@ -283,8 +283,6 @@ def _unknown(
     names = list(annotated)
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
         names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _MAX_NAME_LENGTH)
-    if has_languages(connection):
-        names.append(LANG)
     by_key = {folded(name): name for name in (*sorted(BUILT_IN_FIELDS), *sorted(names, key=folded))}
     near = difflib.get_close_matches(folded(field.name), by_key, n=1)
     hint = (

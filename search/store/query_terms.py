@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from search.corpus.languages import ENGLISH, function_words, language_of_query
+from search.languages import ENGLISH, function_words, language_of_query
 from search.store.terms import IndexTerm, Stemmer
 from search.store.word_forms import (
     FIRST,

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from search.corpus.languages import ENGLISH, function_words
+from search.languages import ENGLISH, function_words
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer as Snowball

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import message_key, near_key, text_key
-from search.corpus.languages import ENGLISH
+from search.languages import ENGLISH
 from search.records.documents import Document, Passage
 from search.records.reports import Outcome
 from search.store.database import (

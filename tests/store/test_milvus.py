@@ -427,10 +427,8 @@ def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None
     of_pending_passages = {
         "stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded", "require_complete",
     }  # fmt: skip
-    assert (
-        methods - vars(MilvusSnapshot).keys()
-        == {"terms", "tokenize", "forms_in", "main_language"} | of_pending_passages
-    )
+    of_words = {"terms", "tokenize", "forms_in", "main_language"}
+    assert methods - vars(MilvusSnapshot).keys() == of_words | of_pending_passages
 
 
 def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(indexes: tuple[Index, Index]) -> None:

@@ -50,7 +50,7 @@ _OWN_SCRIPT = UNSPACED | {"el", "ru"}
 
 @cache
 def _by_language() -> Mapping[str, frozenset[str]]:
-    text = (files("search.corpus") / "function_words.txt").read_text(encoding="utf-8")
+    text = (files("search") / "function_words.txt").read_text(encoding="utf-8")
     lines = (line.casefold().split() for line in text.splitlines())  # a final sigma, too
     return {language: frozenset(words) for language, *words in lines}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from search.corpus.languages import function_words, language_of, language_of_query
+from search.languages import function_words, language_of, language_of_query
 
 TEXTS = {
     "cs": "Klíč je v kuchyni, ale dveře jsou otevřené a nikdo není doma.",
