@@ -20,6 +20,7 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.errors import IndexOutdated, InputError, SearchError, quoted
 from search.languages import ENGLISH, language_of_query
+from search.ranking.identifiers import weight_for, with_identifiers
 from search.ranking.question import (
     EncodedQuery,
     Example,
@@ -271,12 +272,15 @@ class Searcher:
     def ranking(self, question: str | Question, options: Mapping[str, Any]) -> Ranking:
         """Return the definition of the scores for a query.
 
-        The default model reads English. Without a weight among the options, its weight is lower for a query in another
+        Without a weight among the options, keywords weigh more for a query with identifiers
+        (`search.ranking.identifiers`). The default model reads English, so its weight is lower for a query in another
         language of the index. A query without function words is in the language of most documents.
         """
         ranking = Ranking.of(**select_options(options, RerankOptions))
         if ranking.mode != "hybrid" or options.get("weight") is not None:
             return ranking
+        if isinstance(question, str) and (weight := weight_for(question)) is not None:
+            return replace(ranking, weight=weight)
         with self.store.reading() as snapshot:
             if not snapshot.languages or snapshot.facts.fingerprint.weights != DEFAULT_WEIGHTS:
                 return ranking
@@ -573,7 +577,8 @@ class Searcher:
         """Split a query into its question and its filter; see `search.ranking.question`."""
         question = as_question(query)
         if isinstance(query, str):
-            question, filters["where"] = parse_query(query, filters.get("where"), self.passes)
+            text, filters["where"] = parse_query(query, filters.get("where"), self.passes)
+            question, _ = with_identifiers(text, lambda word: self.passes(f'text:"{word}"'))
         return question, combined_filter(**filters)
 
     def keywords_of(self, query: Query) -> str:

@@ -89,9 +89,7 @@ def test_an_index_with_other_languages_is_intact(index: Index) -> None:
 def test_a_language_can_be_filtered_by(index: Index) -> None:
     assert {hit.document for hit in index.query("house language=nl", mode="dense", k=20)} == {"nl"}
     assert index.status().languages["de"] == 3
-    with pytest.raises(
-        search.InputError, match="no document has a field 'languages'"
-    ):
+    with pytest.raises(search.InputError, match="no document has a field 'languages'"):
         index.query("house", where="languages = nl")
 
 
