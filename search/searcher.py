@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
+    from search.ranking.spelling import Absence
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import Facet
@@ -580,6 +581,14 @@ class Searcher:
             text, filters["where"] = parse_query(query, filters.get("where"), self.passes)
             question, _ = with_identifiers(text, lambda word: self.passes(f'text:"{word}"'))
         return question, combined_filter(**filters)
+
+    def absences(self, query: Query) -> list[Absence]:
+        """Return the identifiers and misspelt words of a query that no passage has; see `search.ranking.spelling`."""
+        from search.ranking.spelling import absences
+
+        text = self.keywords_of(query)
+        with self.store.reading() as snapshot:
+            return [] if snapshot.approximate else absences(snapshot, text)
 
     def keywords_of(self, query: Query) -> str:
         """Return the part of a query that keywords are taken from."""

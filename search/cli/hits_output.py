@@ -1,7 +1,8 @@
-"""Output options of hits, and the note on files that have changed."""
+"""Output options of hits, and notes: on files that have changed, on words that no passage has."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -129,6 +130,32 @@ def about_coverage(opened: Searchable, hits: Hits) -> list[str]:
     if len(remedies) == 1:
         return [f"{hits.coverage.sentence}. {remedies[0]}"]
     return [hits.coverage.sentence, *remedies]
+
+
+def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
+    """Return a note on each identifier and misspelt word of a query that no passage has.
+
+    Args:
+        of_index: options that name the index, for the suggested command; "" or with a space before.
+    """
+    from search.index import searcher_of
+    from search.indexes import Indexes
+    from search.ranking.question import without_operators
+
+    notes = []
+    indexes = opened.all if isinstance(opened, Indexes) else [opened]
+    first, *others = [searcher_of(index).absences(text) for index in indexes]
+    for absence in first:
+        if any(absence.word not in [other.word for other in absent] for absent in others):
+            continue  # another index has it
+        if absence.is_identifier:
+            notes.append(f"no passage has '{absence.word}'.")
+        elif absence.near:
+            better = re.sub(rf"\b{re.escape(absence.word)}\b", absence.near, without_operators(text)[0])
+            notes.append(
+                f"no passage has '{absence.word}'. Did you mean: seewhy query {quoted(better)}{of_index}"
+            )
+    return notes
 
 
 def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.hits_output import HitsOutput, about_age, about_coverage
+from search.cli.hits_output import HitsOutput, about_age, about_coverage, about_spelling
 from search.cli.matrices import HitMatrices
 from search.cli.options import (
     AnyIndexOptions,
@@ -65,15 +65,16 @@ def query(
         below=matrices.below,
         explained=matrices.explained,
     )
+    named = [hits[0].index] if hits and hits[0].index else index.index or ()
+    of_index = "".join(f" --index {quoted(name)}" for name in named)
     if output.format == "text" and hits:
-        named = [hits[0].index] if hits[0].index else index.index or ()
-        of_index = "".join(f" --index {quoted(name)}" for name in named)
         declared = option_tools.declared(options.RerankOptions).items()
         typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
         same = f"  (add the same {' and '.join(typed)})" if typed else ""
         output.note(
             f"\nExplain hit {hits[0].rank}: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
+    output.remarks(about_spelling(opened, text, of_index))
     output.remarks([*about_age(opened, hits), *opened.notes, *about_coverage(opened, hits)])
 
 

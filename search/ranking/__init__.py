@@ -3,6 +3,7 @@
 selection.py  selection of the hits to show: offset, limits, groups, copies
 question.py   queries of several parts and examples; hits similar to a passage or document
 identifiers.py  codes and names in queries, which count as one keyword
+spelling.py   words of a query that no passage has: identifiers, misspelt words
 where.py      filters as text -> a tree of conditions, which `search.store.filters` evaluates
 on_demand.py  encodes the pending passages that a query looks at
     propose.py    which ones: predicts embeddings from words
