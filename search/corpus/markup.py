@@ -19,6 +19,10 @@ from search.records.visible_text import visible
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
 
+# Bold and underlined text as for a printer: a character, a backspace, and the character again, or "_" first.
+_OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
+_TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours in logs
+
 # A picture or other file within the text: a data URI, or so many characters of base64 in one line.
 _DATA = re.compile(r"data:[\w.+-]{1,100}/[\w.+-]{1,100}(?:;[\w=.+-]{1,100}){0,5};base64,[\w+/=%-]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
@@ -120,6 +124,9 @@ def markup(document: Document) -> list[tuple[int, int]]:
     marks = Marks(text)
     for start, end in zip(document.marks[::2], document.marks[1::2], strict=True):
         marks.hide(start, end)
+    for pattern in (_OVERSTRUCK, _TERMINAL) if "\b" in text or "\x1b" in text else ():
+        for mark in pattern.finditer(text):
+            marks.hide(*mark.span())
     for data in _DATA.finditer(text):
         marks.hide(*data.span(), apart=True)
     for data in _BASE64.finditer(text):

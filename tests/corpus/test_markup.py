@@ -96,6 +96,12 @@ def test_a_text_that_another_process_parsed_has_its_marks(tmp_path: Path) -> Non
     assert visible_text(parsed(tmp_path, "long.md", text)) == "A b\n\n" + "c d e\n\n" * 5_000
 
 
+@pytest.mark.parametrize("kind", ["text", "code"])
+def test_overstruck_text_and_colours_are_plain_text(kind: str) -> None:
+    text = "C\bCr\bre\bed\bdits\n_\bu_\bs_\be it, b\bb\bbold\n\x1b[1;31mred\x1b[0m lines\n"
+    assert visible_text(document_of(kind, text)) == "Credits\nuse it, bold\nred lines\n"
+
+
 def test_base64_data_is_hidden() -> None:
     data = base64.b64encode(random.Random(1).randbytes(300)).decode()
     assert visible_text(document_of("text", f"a data:image/png;base64,{data} b\n{data}\n")) == "a  b\n\n"
