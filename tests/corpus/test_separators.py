@@ -28,7 +28,7 @@ def test_each_record_is_a_passage(real: Encoder, line: str, line_end: str) -> No
     text = f"{line}\n".join(SAYINGS).replace("\n", line_end)
     of_text = passages(real, text)
     assert [" ".join(passage.split()) for passage in of_text] == [
-        " ".join(one.split()) for one in SAYINGS
+        " ".join(saying.split()) for saying in SAYINGS
     ]
 
 
