@@ -1,5 +1,7 @@
 """Words are found in their forms, in the languages of an index: inflected, in compounds, and without spaces."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,22 @@ def test_the_default_model_counts_less_for_a_language_that_it_does_not_read(
     english = Index.create(str(tmp_path / "english"), encoder=real)
     english.upsert([{"id": "en", "text": TEXTS["en"]}])
     assert english.query("Wo ist der Kocher", k=1)[0].weight == 0.75
+
+
+def test_an_index_without_languages_is_read_again_and_nothing_is_encoded(
+    tiny: Encoder, tmp_path: Path
+) -> None:
+    folder, path = tmp_path / "folder", tmp_path / "index"
+    folder.mkdir()
+    for name in ("de/kueche", "en"):
+        (folder / f"{name[:2]}.txt").write_text(TEXTS[name], encoding="utf-8")
+    Index.build(folder, index=str(path), encoder=tiny)
+    with closing(sqlite3.connect(path / "index.db")) as connection, connection:
+        connection.execute("DELETE FROM meta WHERE key = 'languages'")
+        connection.execute("DROP TABLE languages")
+        connection.execute("UPDATE documents SET sha256 = 'of an earlier version' WHERE kind = 'text'")
+    again = Index.build(folder, index=str(path), encoder=tiny)
+    assert again.report
+    assert again.report.encoded == 0
+    assert again.status().languages == {"de": 1, "en": 1}
+    assert [hit.document for hit in again.query("Küchen", mode="lexical")] == ["de.txt"]
