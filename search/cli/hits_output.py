@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from search.cli.output import Output, echo, output_option
-from search.errors import quoted
+from search.errors import SearchError, quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
@@ -144,7 +144,10 @@ def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
 
     notes = []
     indexes = opened.all if isinstance(opened, Indexes) else [opened]
-    first, *others = [searcher_of(index).absences(text) for index in indexes]
+    try:
+        first, *others = [searcher_of(index).absences(text) for index in indexes]
+    except SearchError:  # an index that cannot be read, which the query has left out
+        return []
     for absence in first:
         if any(absence.word not in [other.word for other in absent] for absent in others):
             continue  # another index has it

@@ -33,7 +33,6 @@ _FORMS = tuple(
         r"_{1,2}[^\W_]\w*",  # __init__
         r"\w+(?:::\w+)+",  # Aptitude::ProblemResolver
         r"-{1,2}[^\W\d_][\w]*(?:-\w+)+",  # --skip-systemctl-redirect
-        r"--[^\W\d_]\w{2,}",  # --rebuild
         r"\w{2,}(?:\.\w{2,})+(?:\(\))?",  # asyncio.gather, jail.conf
         r"\w+\(\)",  # strlen()
         r"(?:~/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+){2,}/?",  # usr/share/doc

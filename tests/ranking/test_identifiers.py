@@ -12,7 +12,7 @@ from search.ranking.identifiers import is_identifier, weight_for, with_identifie
     "word",
     [
         "NLF-88301-Q", "HOM-77120934", "CVE-2025-32464", "E_QUOTA_4012", "E18", "SC2086", "wal_autocheckpoint",
-        "FST_ERR_NOT_FOUND", "__init__", "Aptitude::ProblemResolver", "--skip-systemctl-redirect", "--rebuild",
+        "FST_ERR_NOT_FOUND", "__init__", "Aptitude::ProblemResolver", "--skip-systemctl-redirect",
         "asyncio.gather", "jail.conf", "strlen()", "/etc/hosts", "usr/share/doc", "~/notes/rent.md", "getUserName",
         "NoSuchFileError", "77120934", "978-3-16-148410-0", "60-4471-228", "DE02120300000000202051", "HTTP/3",
     ],
@@ -25,7 +25,8 @@ def test_a_code_is_an_identifier(word: str) -> None:
     "word",
     [
         "deposit", "up-to-date", "e.g", "24-yard", "3rd-and-9", "2-point", "iPad", "GitHub", "PyPI", "USA", "2024",
-        "2024-03-12", "3.10", "10:30", "and/or", "he/she", "don't", "x", "A4", "Müller-Lüdenscheidt", "self-employed",
+        "2024-03-12", "3.10", "10:30", "and/or", "he/she", "don't", "x", "A4", "Müller-Lüdenscheidt", "--key",
+        "self-employed",
     ],
 )  # fmt: skip
 def test_a_word_is_no_identifier(word: str) -> None:
