@@ -109,7 +109,8 @@ def prepare(place: Path, unpacked: Path) -> None:
     """Copy the files of the packages, and those written for this, to a place."""
     for folder in FOLDERS:
         own = HERE / folder
-        shutil.copytree(own, place / folder, dirs_exist_ok=True) if own.is_dir() else None
+        if own.is_dir():
+            shutil.copytree(own, place / folder, dirs_exist_ok=True)
     for package, pattern, target in PACKAGES:
         root = unpacked / package.split()[0]
         base = root / pattern.split("*")[0]

@@ -140,7 +140,6 @@ def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
     """
     from search.index import searcher_of
     from search.indexes import Indexes
-    from search.ranking.question import without_operators
 
     notes = []
     indexes = opened.all if isinstance(opened, Indexes) else [opened]
@@ -154,7 +153,7 @@ def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
         if absence.is_identifier:
             notes.append(f"no passage has '{absence.word}'.")
         elif absence.near:
-            better = re.sub(rf"\b{re.escape(absence.word)}\b", absence.near, without_operators(text)[0])
+            better = re.sub(rf"\b{re.escape(absence.word)}\b", absence.near, text)
             notes.append(
                 f"no passage has '{absence.word}'. Did you mean: seewhy query {quoted(better)}{of_index}"
             )

@@ -50,12 +50,10 @@ class Identifiers:
     Attributes:
         present: those that occur in the index.
         missing: those that do not.
-        alone: True if the query has no other words.
     """
 
     present: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    alone: bool = False
 
 
 def is_identifier(word: str) -> bool:
@@ -78,22 +76,19 @@ def with_identifiers(text: str, occurs: Callable[[str], bool]) -> tuple[str, Ide
     pieces, last = [], 0
     present: list[str] = []
     missing: list[str] = []
-    others = 0
     for match in _WORD.finditer(text):
         if any(start <= match.start() < end for start, end in quoted):
-            others += 1
             continue
         start, word = _stripped(match)
         if not is_identifier(word) or '"' in word or not any(word_spans(word)):
-            others += any(character.isalnum() for character in word)
-        elif occurs(word):
+            continue
+        if occurs(word):
             present.append(word)
             pieces += [text[last:start], f'"{word}"']
             last = start + len(word)
         else:
             missing.append(word)
-    of_query = Identifiers(tuple(present), tuple(missing), not others and bool(present or missing))
-    return "".join([*pieces, text[last:]]), of_query
+    return "".join([*pieces, text[last:]]), Identifiers(tuple(present), tuple(missing))
 
 
 def weight_for(text: str) -> float | None:

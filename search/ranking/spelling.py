@@ -18,9 +18,8 @@ from search.store.terms import IndexTerm
 if TYPE_CHECKING:
     from search.store.snapshot import Snapshot
 
-_MOST_CANDIDATES = (
-    10  # of which passages are read; others have the stem of a word of the index, but are none
-)
+# Candidates of which passages are read: others have the stem of a word of the index, but are no word of it.
+_MOST_CANDIDATES = 10
 _SHORTEST = 4  # letters of a word that may be misspelt: shorter ones have too many neighbours
 
 
@@ -43,28 +42,17 @@ def absences(snapshot: Snapshot, text: str) -> list[Absence]:
     """Return the identifiers of a query that no passage has, and the misspelt words, in order.
 
     Args:
-        text: the query, without conditions.
+        text: the query without conditions, as `Searcher.parse` returns it: identifiers that occur are in quotes.
     """
-    _, identifiers = with_identifiers(text, lambda word: _occurs(snapshot, word))
+    _, identifiers = with_identifiers(text, lambda word: False)  # those that occur are in quotes
     missing = [Absence(word, is_identifier=True) for word in identifiers.missing]
-    parts = {
-        word for name in (*identifiers.missing, *identifiers.present) for word in _words(snapshot, name)
-    }
+    parts = {term.text.casefold() for name in identifiers.missing for term in snapshot.terms(name)}
     terms = [term for term in snapshot.terms(text) if term.text.casefold() not in parts]
     for term, count in zip(terms, snapshot.counts(terms), strict=True):
         is_word = term.text.isalpha() and len(term.text) >= _SHORTEST and len(term.stems) == 1
         if not count and is_word and (near := _nearest(snapshot, term.text.casefold())):
             missing.append(Absence(term.text, near))
     return missing
-
-
-def _occurs(snapshot: Snapshot, words: str) -> bool:
-    terms = snapshot.terms(f'"{words}"')
-    return bool(terms) and all(snapshot.counts(terms))
-
-
-def _words(snapshot: Snapshot, name: str) -> set[str]:
-    return {term.text.casefold() for term in snapshot.terms(name)}
 
 
 def _nearest(snapshot: Snapshot, word: str) -> str:

@@ -151,7 +151,7 @@ class KeywordIndex:
         deleted = [start + np.flatnonzero(~living) for start, living in masks if living is not None]
         self._deleted = np.concatenate([np.empty(0, dtype=np.int64), *deleted])
         self.passages = len(self.ids) - len(self._deleted)
-        self._cache: dict[tuple[object, ...], TermHits] = {}
+        self._cache: dict[tuple[tuple[str, ...], tuple[WordForm, ...]], TermHits] = {}
         self.uses, self.stays_mapped = 0, False
 
     def release(self) -> None:

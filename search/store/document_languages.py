@@ -33,8 +33,10 @@ def has_languages(connection: sqlite3.Connection) -> bool:
 
 def stemmed_languages(connection: sqlite3.Connection) -> frozenset[str]:
     """Return the languages of the index, other than English, of which words have forms."""
+    if not has_languages(connection):
+        return frozenset()
     languages, last = [], ""
-    while has_languages(connection):
+    while True:
         (last,) = connection.execute("SELECT min(lang) FROM languages WHERE lang > ?", (last,)).fetchone()
         if last is None:
             break

@@ -40,7 +40,7 @@ def test_identifiers_that_occur_are_quoted_and_the_others_named() -> None:
     assert text == 'what is "E_QUOTA_1" or E_QUOTA_4012, and ("CVE-2025-32464")?'
     assert identifiers.present == ("CVE-2025-32464",)
     assert identifiers.missing == ("E_QUOTA_4012",)
-    assert not identifiers.alone
+    assert weight_for(text) == 0.5  # there are other words
 
 
 def test_keywords_weigh_more_with_identifiers_and_most_if_they_are_alone() -> None:
