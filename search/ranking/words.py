@@ -219,11 +219,10 @@ def occurrences(
     )
     for part, source in parts:
         words = snapshot.tokenize(source.text) if terms else []
-        for term, places in zip(terms, by_term, strict=True):
-            spans = _runs(term.stems, words) + snapshot.forms_in(
-                term, passage.passage_id, source.text, words
-            )
-            places += (Occurrence(part, *source.span(*run)) for run in sorted(set(spans)))
+        forms = snapshot.forms_in(terms, passage.passage_id, source.text, words)
+        for term, spans, places in zip(terms, forms, by_term, strict=True):
+            runs = sorted({*_runs(term.stems, words), *spans})
+            places += (Occurrence(part, *source.span(*run)) for run in runs)
     return [tuple(places) for places in by_term]
 
 

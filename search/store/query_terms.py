@@ -46,22 +46,36 @@ def terms_in(
 
 
 def spans_of_forms(
-    term: IndexTerm, language: str, text: str, words: Sequence[IndexTerm], stemmer: Stemmer
-) -> list[tuple[int, int]]:
-    """Return the spans of the forms of a term in a text in a language.
+    terms: Sequence[IndexTerm], language: str, text: str, words: Sequence[IndexTerm], stemmer: Stemmer
+) -> list[list[tuple[int, int]]]:
+    """Return the spans of the forms of each term in a text in a language.
 
     Args:
         words: all words of the text.
+    """
+    tokens = [token_of(word.text, language) for word in words]
+    stored = stemmer.stems(tokens) if any(tokens) else []
+    return [_spans(term, language, text, words, stored) for term in terms]
+
+
+def _spans(
+    term: IndexTerm,
+    language: str,
+    text: str,
+    words: Sequence[IndexTerm],
+    stored: Sequence[tuple[str, ...]],
+) -> list[tuple[int, int]]:
+    """Return the spans of the forms of a term.
+
+    Args:
+        stored: the further token of each word, as FTS5 stores it; none for a language without a stemmer.
     """
     if term.stems and term.stems[0].startswith(FIRST):  # an n-gram
         starts = (match.start() for match in re.finditer(re.escape(term.text), text))
         return [(start, start + len(term.text)) for start in starts] if is_unspaced(language) else []
     stems = {form.stem for form in term.forms}
-    tokens = [token_of(word.text, language) for word in words] if stems else []
-    if not any(tokens):
-        return []
-    stored = stemmer.stems(tokens)
-    return [word[1:3] for word, token in zip(words, stored, strict=True) if stems.intersection(token)]
+    pairs = zip(words, stored, strict=False)
+    return [word[1:3] for word, token in pairs if stems.intersection(token)]
 
 
 def _without_function_words(

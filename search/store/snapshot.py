@@ -489,16 +489,18 @@ class Snapshot(SnapshotReader):
             self._state.main_language = main_language(self.connection)
         return self._state.main_language
 
-    def forms_in(self, term: IndexTerm, passage: int, text: str, words: Terms) -> list[tuple[int, int]]:
-        """Return the spans of the forms of a term in a passage, or in its context, in the passage's language.
+    def forms_in(
+        self, terms: Terms, passage: int, text: str, words: Terms
+    ) -> list[list[tuple[int, int]]]:
+        """Return the spans of the forms of each term in a passage, or in its context, in the passage's language.
 
         Args:
             words: all words of the text.
         """
         if not self.languages:
-            return []
+            return [[] for _ in terms]
         language = language_of_passage(self.connection, passage)
-        return spans_of_forms(term, language, text, words, self._store.stemmer)
+        return spans_of_forms(terms, language, text, words, self._store.stemmer)
 
     def tokenize(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""
