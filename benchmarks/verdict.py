@@ -47,6 +47,7 @@ RELATED = (
 )  # fmt: skip
 CHUNKED = {"state_of_the_union", "chatlogs", "wikitexts", "finance", "pubmed"}
 FAR, FAR_OF_SUBSET, DRAWS = 60, 10, 2
+CUTS = (0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.83, 0.86, 0.9)
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ def tell(asked: Sequence[Asked]) -> None:
         others = names != name
         coefficients = fit(figures[others], kinds[others] == "answered", weights[others])
         probability[~others] = told(figures[~others], coefficients)
-    columns = "area near | area far | false nothing | likely | likely though near | likely though far | far: nothing"
+    columns = "area near | area far | false 'not here' | 'answered' | so though near | so though far | far: 'not here'"
     print(f"| collection | answered | unanswered | {columns} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     rows = []
@@ -281,26 +282,33 @@ def tell(asked: Sequence[Asked]) -> None:
         row = [
             area(yes, near),
             area(yes, far),
-            (yes < verdict.NOTHING).mean(),
-            (yes >= verdict.LIKELY).mean(),
+            (yes < verdict.PERHAPS).mean(),
+            (yes >= verdict.ANSWERED).mean(),
         ]
         row += [
-            (near >= verdict.LIKELY).mean(),
-            (far >= verdict.LIKELY).mean(),
-            (far < verdict.NOTHING).mean(),
+            (near >= verdict.ANSWERED).mean(),
+            (far >= verdict.ANSWERED).mean(),
+            (far < verdict.PERHAPS).mean(),
         ]
         rows.append(row)
         cells = " | ".join(f"{value:.3f}" for value in row)
         print(f"| {name} | {len(yes)} | {len(near) + len(far)} | {cells} |")
     print("| mean | | | " + " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)) + " |")
     for told_as, chosen, share in (
-        ("NOTHING", kinds == "answered", 0.01),
-        ("LIKELY", kinds != "answered", 0.95),
+        ("PERHAPS", kinds == "answered", 0.03),
+        ("ANSWERED", kinds != "answered", 0.95),
     ):
         order = np.argsort(probability[chosen])
         sums = np.cumsum(weights[chosen][order])
         least = probability[chosen][order][np.searchsorted(sums, share * sums[-1])]
         print(f"\n{told_as}: {share:.0%} of these are below {least:.3f}")
+    print("\n| probability | answered below | near below | far below |\n|---|---|---|---|")
+    for cut in CUTS:
+        shares = [
+            float(weights[(kinds == kind) & (probability < cut)].sum() / weights[kinds == kind].sum())
+            for kind in ("answered", "near", "far")
+        ]
+        print(f"| {cut:.2f} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
     every = fit(figures, kinds == "answered", weights)
     print("\nCONSTANT, EXCESS, COVERAGE, LEAD = " + ", ".join(f"{value:.2f}" for value in every))
     now = (verdict.CONSTANT, verdict.EXCESS, verdict.COVERAGE, verdict.LEAD)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from itertools import groupby
-from operator import add, attrgetter
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -23,9 +24,10 @@ from search.errors import (
     WordMissing,
 )
 from search.index import Index, searcher_of
+from search.ranking.identifiers import with_identifiers
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
-from search.records.hits import Coverage, Hit, Hits
+from search.records.hits import Absence, Coverage, Hit, Hits, Verdict
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
 from search.store.home import is_own
@@ -139,7 +141,10 @@ class Indexes:
             rest, options["where"] = parse_query(
                 str(as_question(text)), options.get("where"), self._passes
             )
+            rest, _ = with_identifiers(rest, lambda word: self._passes(f'text:"{word}"'))
             text = Question.of(rest)
+        if options.get("weight") is None and options.get("mode") in (None, "hybrid"):
+            options["weight"] = self._weight(text, options)
         if options.get("diversity"):
             raise InputError("'diversity' works with a single index only. Name one index.")
         options |= {"offset": 0, "sort": "score"}
@@ -154,9 +159,13 @@ class Indexes:
         else:
             groups = _merged(lists, selection.per_document)
         first = sum(map(len, groups[: selection.offset])) + 1
-        best = groups[0][0].verdict if groups else None
-        others = (hits[0].verdict for hits in lists if hits)
-        verdict = best and max(filter(None, others), key=attrgetter("probability"))
+        best = groups[0][0] if groups else None
+        verdict = Verdict.of_several(
+            [
+                hits[0].verdict
+                for hits in sorted(filter(None, lists), key=lambda hits: hits[0] is not best)
+            ]
+        )
         selected = [hit for group in groups[selection.offset : selection.last] for hit in group]
         hits = [replace(hit, rank=rank, verdict=verdict) for rank, hit in enumerate(selected, first)]
         covered = reduce(add, coverages) if coverages else None
@@ -165,6 +174,11 @@ class Indexes:
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         merged = Hits(selection.ordered(hits))
         return merged if covered is None or covered.complete else merged.covered(covered)
+
+    def _weight(self, text: Query, options: QueryOptions) -> float:
+        """Return one weight of the meaning for all indexes, so that scores can be compared: the lowest of theirs."""
+        question = as_question(text)
+        return min(searcher_of(index).ranking(question, options).weight for index in self.all)
 
     def _passes(self, where: str) -> bool:
         return any(searcher_of(index).passes(where) for index in self.all)
@@ -255,6 +269,20 @@ def highlights(index: Index | Indexes, query: Query, hits: Sequence[Hit]) -> lis
     """Return the spans of query words in the text of each hit of one index or of several."""
     searcher = index if isinstance(index, Indexes) else searcher_of(index)
     return searcher.highlights(query, hits)
+
+
+def absences(opened: Index | Indexes, query: Query) -> list[Absence]:
+    """Return the words of a query that no passage of an index, or of any of several, has; see `Searcher.absences`.
+
+    An index that cannot be read is left out, as the query has left it out.
+    """
+    of_each = []
+    for index in opened.all if isinstance(opened, Indexes) else (opened,):
+        with suppress(SearchError):
+            of_each.append(searcher_of(index).absences(query))
+    words = [{absence.word for absence in absent} for absent in of_each]
+    nowhere = set.intersection(*words) if words else set()
+    return [absence for absence in (of_each[0] if of_each else ()) if absence.word in nowhere]
 
 
 def name_of(index: Index) -> str:

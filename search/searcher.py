@@ -34,7 +34,7 @@ from search.ranking.question import (
 )
 from search.ranking.rank import rank_passages, ranked, scored
 from search.ranking.selection import Selection
-from search.records.hits import Coverage, Hit, Hits
+from search.records.hits import Absence, Coverage, Hit, Hits
 from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
     FOREIGN_WEIGHT,
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
-    from search.ranking.spelling import Absence
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import Facet

@@ -122,7 +122,12 @@ PINS = (
         (-4.0, 11.95, 2.42, 6.9),
         VERDICT,
     ),
-    Pin("thresholds of the verdict", lambda: (verdict.LIKELY, verdict.NOTHING), (0.83, 0.06), VERDICT),
+    Pin(
+        "thresholds of the verdict",
+        lambda: (verdict.ANSWERED, verdict.PROBABLY, verdict.PERHAPS, verdict.MORE_COVERAGE),
+        (0.83, 0.5, 0.15, 0.2),
+        VERDICT,
+    ),
     Pin("limits of excess and lead; coverage in three hits", figures_of_the_verdict, (0.25, 0.5, 0.25), VERDICT),
     Pin("foreign cosine of an index that has not measured it", excess_without_a_measured_cosine, 0.10, VERDICT),
     Pin("hits that the verdict needs", lambda: verdict.FIRST_HITS, 10, VERDICT),

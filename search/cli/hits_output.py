@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from search.cli.output import Output, echo, output_option
-from search.errors import SearchError, quoted
+from search.errors import quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
@@ -136,27 +135,18 @@ def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
     """Return a note on each identifier and misspelt word of a query that no passage has.
 
     Args:
+        text: the query as typed.
         of_index: options that name the index, for the suggested command; "" or with a space before.
     """
-    from search.index import searcher_of
-    from search.indexes import Indexes
+    from search.indexes import absences
 
     notes = []
-    indexes = opened.all if isinstance(opened, Indexes) else [opened]
-    try:
-        first, *others = [searcher_of(index).absences(text) for index in indexes]
-    except SearchError:  # an index that cannot be read, which the query has left out
-        return []
-    for absence in first:
-        if any(absence.word not in [other.word for other in absent] for absent in others):
-            continue  # another index has it
-        if absence.is_identifier:
-            notes.append(f"no passage has '{absence.word}'.")
-        elif absence.near:
-            better = re.sub(rf"\b{re.escape(absence.word)}\b", absence.near, text)
-            notes.append(
-                f"no passage has '{absence.word}'. Did you mean: seewhy query {quoted(better)}{of_index}"
-            )
+    for absence in absences(opened, text):
+        if absence.near:
+            better = f"seewhy query {quoted(absence.corrected(text))}{of_index}"
+            notes.append(f"no passage has '{absence.word}'. Did you mean: {better}")
+        else:
+            notes.append(absence.sentence)
     return notes
 
 

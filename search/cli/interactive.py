@@ -186,7 +186,7 @@ class SearchScreen(Screen[None]):
         self._say(status)
         verdict = hits[0].verdict if hits and query.last else None
         style = f"ansi_{VERDICT_STYLES[verdict.says]}" if verdict else ""
-        line = verdict_line(hits[0]) if hits and query.last else ""
+        line = verdict_line(hits) if hits and query.last else ""
         self.query_one("#verdict", Static).update(Content.styled(line, style))
 
     # Display.

@@ -91,6 +91,17 @@ def with_identifiers(text: str, occurs: Callable[[str], bool]) -> tuple[str, Ide
     return "".join([*pieces, text[last:]]), Identifiers(tuple(present), tuple(missing))
 
 
+def identifiers_of(text: str) -> tuple[str, ...]:
+    """Return the identifiers of a query as from `with_identifiers`: those in double quotes, then those not in quotes.
+
+    Example:
+        >>> identifiers_of('NLF-88301-Q and "HOM-77120934", "not this"')
+        ('HOM-77120934', 'NLF-88301-Q')
+    """
+    quoted = filter(is_identifier, re.findall(QUOTED, text))
+    return (*quoted, *with_identifiers(text, lambda word: False)[1].missing)
+
+
 def weight_for(text: str) -> float | None:
     """Return the weight of the meaning for a query, as from `with_identifiers`; None without identifiers in quotes.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import add_siblings, diverse, select, with_ranks, without_copies
-from search.ranking.verdict import FIRST_HITS, answerability
+from search.ranking.verdict import FIRST_HITS, about_identifiers, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
 from search.store.freshness import with_file_status
@@ -61,7 +61,7 @@ def rank_passages(
     """
     fusion = Fusion(snapshot, query, ranking, among)
     best, groups = _head(snapshot, fusion, selection.pool if selection.diversity else selection, among)
-    verdict = answerability(snapshot, query, ranking, fusion, best)
+    verdict = answerability(snapshot, query, ranking, fusion, best, among)
     if selection.group and not snapshot.approximate:  # a server ranks only its candidates
         groups = add_siblings(snapshot, groups, partial(_passing, fusion, selection))
     if selection.diversity and groups:
@@ -123,6 +123,7 @@ def _reranked(
             for group in _head(snapshot, fusion, reranked_selection, among)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
+        verdict = about_identifiers(snapshot, query, best, among)
         stored = existing(snapshot, [item.passage for item in best])
         copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
@@ -138,7 +139,10 @@ def _reranked(
         groups = diverse(groups, np.stack([rows[group[0].passage] for group in groups]), selection)
     scale = ScoreScale(None, ranking, copies, approximate)
     return with_file_status(
-        [scale.hit(rank, stored[item.passage], item) for rank, item in with_ranks(groups, selection)]
+        [
+            scale.hit(rank, stored[item.passage], item, verdict)
+            for rank, item in with_ranks(groups, selection)
+        ]
     )
 
 

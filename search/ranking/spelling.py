@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.ranking.identifiers import with_identifiers
+from search.records.hits import Absence
 from search.store.terms import IndexTerm
 
 if TYPE_CHECKING:
@@ -21,21 +21,6 @@ if TYPE_CHECKING:
 # Candidates of which passages are read: others have the stem of a word of the index, but are no word of it.
 _MOST_CANDIDATES = 10
 _SHORTEST = 4  # letters of a word that may be misspelt: shorter ones have too many neighbours
-
-
-@dataclass(frozen=True)
-class Absence:
-    """A word of a query that no passage has.
-
-    Attributes:
-        word: as typed.
-        near: a word of the index that differs by one letter; "" if there is none.
-        is_identifier: True for a code, a name in source code, a path, ... (`search.ranking.identifiers`).
-    """
-
-    word: str
-    near: str = ""
-    is_identifier: bool = False
 
 
 def absences(snapshot: Snapshot, text: str) -> list[Absence]:

@@ -3,7 +3,7 @@
 documents.py     Document, Passage, LineMap; Annotation, Annotator, Mention
 tokens.py        Token, TokenVectors, Word, WordMatrices
 fingerprint.py   Fingerprint of embeddings
-hits.py          Hit, Verdict, Cluster, Surroundings
+hits.py          Hit, Verdict, IdentifierCount, Absence, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,9 +15,29 @@ from search.records.option_tools import Ranking
 from search.records.options import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pandas import DataFrame
 
     from search.records.explanations import Explanation
+
+
+VerdictWords = Literal[
+    "answered", "probably answered", "perhaps", "probably not here", "found", "not found"
+]
+
+
+@dataclass(frozen=True)
+class IdentifierCount:
+    """An identifier of a query (`search.ranking.identifiers`), and where it stands.
+
+    Attributes:
+        identifier: as typed.
+        files: number of files with it, or of documents from memory; only of passages that pass the filter.
+    """
+
+    identifier: str
+    files: int
 
 
 @dataclass(frozen=True)
@@ -22,17 +45,70 @@ class Verdict:
     """Answerability verdict for a query; the same for all hits of a list.
 
     Attributes:
-        says: "answers likely", "perhaps" or "nothing".
+        says: "answered", "probably answered", "perhaps" or "probably not here", by the probability; for a query with
+            identifiers, "found" if one of them occurs, else "not found".
         probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
-            see `search.ranking.verdict`.
+            see `search.ranking.verdict`. None for a query with identifiers.
         score: score of the best hit.
-        coverage: largest idf-weighted share of the query's words in one of the first three hits, in [0, 1].
+        coverage: largest idf-weighted share of the query's words in one of the first three hits, in [0, 1]. None for a
+            query with identifiers.
+        evidence: ID of the second or third passage, if much more of the query's words are in it than in the first.
+        identifiers: the identifiers of the query.
     """
 
-    says: Literal["answers likely", "perhaps", "nothing"]
-    probability: float
+    says: VerdictWords
+    probability: float | None
     score: float
-    coverage: float
+    coverage: float | None
+    evidence: int | None = None
+    identifiers: tuple[IdentifierCount, ...] = ()
+
+    @classmethod
+    def of_several(cls, verdicts: Sequence[Verdict | None]) -> Verdict | None:
+        """Return the verdict on several indexes, of which the first has the best hit; None if that has none.
+
+        It is the one with the highest probability. Files with identifiers are added up.
+        """
+        every = list(filter(None, verdicts))
+        if len(verdicts) < 2 or not verdicts[0]:
+            return verdicts[0] if verdicts else None
+        if verdicts[0].probability is None:
+            counts = Counter[str]()
+            for count in chain.from_iterable(verdict.identifiers for verdict in every):
+                counts[count.identifier] += count.files
+            return replace(
+                verdicts[0],
+                says="found" if any(counts.values()) else "not found",
+                score=max(verdict.score for verdict in every),
+                identifiers=tuple(map(IdentifierCount, counts, counts.values())),
+            )
+        best = max(every, key=lambda verdict: verdict.probability or 0.0)
+        return replace(best, evidence=None)  # passage IDs of several indexes are alike
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A word of a query that no passage has.
+
+    Attributes:
+        word: as typed.
+        near: a word of the index that differs by one letter; "" if there is none.
+        is_identifier: True for a code, a name in source code, a path, ... (`search.ranking.identifiers`).
+    """
+
+    word: str
+    near: str = ""
+    is_identifier: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Note on the word: "no passage has 'rentt'. Did you mean 'rent'?"."""
+        question = f" Did you mean '{self.near}'?" if self.near else ""
+        return f"no passage has '{self.word}'.{question}"
+
+    def corrected(self, query: str) -> str:
+        """Return a query with the word of the index instead; the query itself if there is none."""
+        return re.sub(rf"\b{re.escape(self.word)}\b", self.near, query) if self.near else query
 
 
 @dataclass(frozen=True)
@@ -103,7 +179,8 @@ class Hit(StoredPassage, NotebookMixin):
         copies: number of hidden duplicates: passages with the same text, or near-identical rows of its file. They are
             ranked only if all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
-            computed: for other rankings and models than the default, and for fewer than ten passages.
+            computed: for other rankings and models than the default, and for fewer than ten passages. Identifiers are
+            counted in all of these cases.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
             score itself is exact.
         coverage: what the query has looked at, if the index is not complete; else None.

@@ -79,11 +79,6 @@ def _code(match: re.Match[str]) -> str:
 
 
 _SNIPPET = 320
-_VERDICTS = {
-    "answers likely": "Likely answered",
-    "perhaps": "Possibly answered",
-    "nothing": "Probably no answer here",
-}
 _LONGEST_NAME = 200
 
 # Names of pages by the beginning of the file's suffix: .pptx, .potx, .xlsm and so on.
@@ -255,20 +250,32 @@ def percentile_of(hit: Hit) -> str:
 
 
 def verdict_of(hit: Hit) -> str:
-    """Return the answerability verdict with its probability; "" if the hit has none."""
+    """Return the answerability verdict: "Perhaps (32 %)", or "NLF-88301-Q: found in 2 files"; "" if there is none."""
     verdict = hit.verdict
-    return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %)" if verdict else ""
+    if verdict is None:
+        return ""
+    if verdict.probability is None:
+        kind = "file" if hit.path else "document"  # a document from memory has no path
+        return "; ".join(
+            f"{name_of(count.identifier)}: "
+            + (f"found in {counted(count.files, kind)}" if count.files else f"not in your {kind}s")
+            for count in verdict.identifiers
+        )
+    return f"{verdict.says.capitalize()} ({100 * verdict.probability:.0f} %)"
 
 
-def verdict_line(best: Hit) -> str:
-    """Return verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs".
+def verdict_line(ranked: Sequence[Hit]) -> str:
+    """Return the verdict on a list of hits: "Answered (94 %); see also hit 3"; "" if there is none.
 
-    If there is probably no answer, the percentile is left out, because it would contradict the verdict.
+    The other hit is named if the index probably has an answer, and much more of the query's words are in that hit than
+    in the first.
     """
-    nothing = best.verdict is not None and best.verdict.says == "nothing"
-    parts = verdict_of(best), percentile_of(best) if best.rank == 1 and not nothing else ""
-    line = " · ".join(filter(None, parts))
-    return line[:1].upper() + line[1:]
+    line, verdict = verdict_of(ranked[0]), ranked[0].verdict
+    if verdict and verdict.says == "answered" and verdict.evidence:
+        line += next(
+            (f"; see also hit {hit.rank}" for hit in ranked if hit.passage_id == verdict.evidence), ""
+        )
+    return line
 
 
 def no_hits(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, starmap
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from search.records.document_map import DocumentMap
 from search.records.documents import PLAIN_KINDS
-from search.records.hits import Cluster, Hit, Surroundings
+from search.records.hits import Cluster, Hit, Surroundings, VerdictWords
 from search.records.visible_text import VisibleText
 from search.render.format import (
     copies_of,
@@ -39,7 +39,14 @@ from search.render.terminal import Canvas, as_text
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
-VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
+VERDICT_STYLES: Mapping[VerdictWords, str] = {
+    "answered": "green",
+    "probably answered": "green",
+    "perhaps": "yellow",
+    "probably not here": "red",
+    "found": "green",
+    "not found": "red",
+}
 _LONGEST_SENTENCE = 320
 _PREVIEW = 160  # characters of a near-duplicate passage
 
@@ -60,7 +67,7 @@ def hits(
 
     Args:
         no_hits: message for an empty list.
-        quiet: leave out the verdict and the percentile.
+        quiet: leave out the verdict.
         grouped: hits of one document are consecutive, and its name is drawn above them.
         around: lines of the file around each hit.
         marks: highlights of each hit.
@@ -79,9 +86,9 @@ def hits(
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
         if below:
             below(canvas, hit)
-    if not quiet and (line := verdict_line(ranked[0])):
+    if not quiet and (line := verdict_line(ranked)):
         verdict = ranked[0].verdict
-        canvas.line(line, style=VERDICT_STYLES[verdict.says] if verdict else "dim")
+        canvas.line(line, style=VERDICT_STYLES[verdict.says] if verdict else "")
 
 
 @as_text

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import STOP_WORDS, Explanation
-from search.records.hits import Hit
+from search.records.hits import Hit, Verdict
 from search.records.shares import Share
 from search.records.tokens import ANY_TEXT, all_of_kind
 from search.render.format import (
@@ -232,11 +232,15 @@ def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
         if percentile := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {percentile}")
         if hit.verdict:
-            coverage = (
-                f"one of the first hits has {100 * hit.verdict.coverage:.0f} % of the query's words"
-            )
-            reason = f": {coverage}, rare ones counting more"
-            canvas.line(("verdict  ", "dim"), verdict_of(hit), reason)
+            canvas.line(("verdict  ", "dim"), verdict_of(hit), _reason(hit.verdict))
+
+
+def _reason(verdict: Verdict) -> str:
+    """Return what a probability rests on; "" for a verdict on identifiers, which were counted."""
+    if verdict.coverage is None:
+        return ""
+    share = f"one of the first hits has {100 * verdict.coverage:.0f} % of the query's words"
+    return f": {share}, rare ones counting more"
 
 
 def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:

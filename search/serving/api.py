@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from search.errors import InputError, SearchError
 from search.index import Index, searcher_of
-from search.indexes import Indexes, highlights, name_of
+from search.indexes import Indexes, absences, highlights, name_of
 from search.ranking.selection import RERANKED
 from search.records.hits import Coverage, Hits
 from search.records.options import (
@@ -123,7 +123,9 @@ def search(served: AppState, params: parameters.Search) -> Any:
         marks = highlights(index, params.q, hits) if params.highlights else None
         return hits, json.hits(hits, None, marks)
 
-    return _hits(served, params, find)
+    answer = _hits(served, params, find)
+    absent = absences(served.index(params.index), params.q)
+    return {**answer, "notes": [*answer["notes"], *(absence.sentence for absence in absent)]}
 
 
 @router.post("/search", operation_id="search_many")
@@ -150,7 +152,8 @@ def _search_many(served: AppState, params: parameters.ManySearches) -> Any:
         ]
         coverages = (searcher_of(member).coverage(Hits()) for member in members)
         looked_at = _looked_at(hits.coverage or reduce(add, coverages))
-        return {"query": query, "hits": named, **looked_at, "notes": opened.notes}
+        notes = [*opened.notes, *(absence.sentence for absence in absences(opened, query))]
+        return {"query": query, "hits": named, **looked_at, "notes": notes}
 
     generation, results = in_one_generation(opened, None, lambda: list(map(answer, params.queries)))
     return {"generation": generation, "results": results}

@@ -16,6 +16,7 @@ from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion_test import deletion_test
 from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
+from search.indexes import absences
 from search.ranking.question import without_operators
 from search.records import option_tools
 from search.records import options as declared
@@ -183,6 +184,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
+    absent = absences(index, params.q)
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
     facets = None
@@ -195,7 +197,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
     return search.SearchView(
-        index.generation, views, words, without, facets, notes, no_hits=none, why=opened
+        index.generation, views, words, without, facets, notes, absent, no_hits=none, why=opened
     )
 
 

@@ -237,6 +237,15 @@ class SnapshotReader:
         rows = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self.connection.execute(rows, (json.dumps(list(passages)),)).fetchall())
 
+    def count_files(self, passages: Iterable[int]) -> int:
+        """Return the number of files, or of documents from memory, that passages are from."""
+        rows = self.connection.execute(
+            """SELECT count(DISTINCT file) FROM passages JOIN documents ON documents.id = document
+               WHERE passages.id IN (SELECT value FROM json_each(?))""",
+            (json.dumps(list(passages)),),
+        )
+        return int(rows.fetchone()[0])
+
     def siblings(self, passages: Iterable[int]) -> dict[int, int]:
         """Return passage ID -> document number for all passages of the same documents, in the order of IDs."""
         rows = self.connection.execute(

@@ -616,6 +616,15 @@ class Snapshot(SnapshotReader):
         (hits,) = self._hits([IndexTerm(text, 0, len(text), stems)])
         return self._keyword_index().living(hits)
 
+    def files_with(self, phrase: str, among: Ids | None = None) -> int:
+        """Return the number of files, or of documents from memory, with a passage that contains a phrase.
+
+        Args:
+            among: IDs of the passages to look at; None for all.
+        """
+        ids = self._with_phrase(phrase)
+        return self.count_files((ids if among is None else np.intersect1d(ids, among)).tolist())
+
     def facets(self, where: Where | None, among: Ids | None = None) -> tuple[Facet, ...]:
         """Return the most frequent values of each field, counted over documents with a passage that passes a filter.
 

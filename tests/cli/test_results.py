@@ -69,9 +69,7 @@ def test_formats_for_programs_are_empty_without_hits(run: Run, indexed: Path) ->
     assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "paths"])] == [""] * 2
 
 
-@pytest.mark.parametrize(
-    ("constant", "says"), [(9, "Likely answered (100 %)"), (-9, "Probably no answer here (0 %)")]
-)
+@pytest.mark.parametrize(("constant", "says"), [(9, "Answered (100 %)"), (-9, "Probably not here (0 %)")])
 def test_the_verdict_is_printed_after_the_hits(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str
 ) -> None:
@@ -90,7 +88,15 @@ def test_the_verdict_is_printed_after_the_hits(
     assert (exit_code, out.splitlines()[-1].startswith(says)) == (0, True)
     quiet = run("query", KEY, "-q")[1]
     assert out.startswith(quiet.rstrip()) and says not in quiet
-    assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "coverage"}
+    verdict = hits(run, "query", KEY)[0]["verdict"]
+    assert verdict.keys() == {
+        "says",
+        "probability",
+        "score",
+        "coverage",
+        "evidence",
+        "identifiers",
+    }
 
 
 def test_hits_of_changed_and_deleted_files_say_so(

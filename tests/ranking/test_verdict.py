@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from search import Index, Question
+from search import Document, Index, Question
 from search.index import searcher_of
 from search.indexes import Indexes
 from search.render.format import verdict_line
@@ -159,14 +159,53 @@ def test_of_several_indexes_the_most_probable_answer_counts(
     assert Indexes([other_index, index]).query("key cold")[0].verdict == best
 
 
-def test_the_line_gives_a_percentile_only_where_an_answer_is_likely(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("constant", "line"),
+    [
+        (9, "Answered (100 %); see also hit 2"),
+        (0, "Probably answered (50 %)"),
+        (-1, "Perhaps (27 %)"),
+        (-9, "Probably not here (0 %)"),
+    ],
+)
+def test_the_line_says_four_things_and_names_a_hit_with_more_of_the_words(
+    index: Index, monkeypatch: pytest.MonkeyPatch, constant: float, line: str
 ) -> None:
-    for constant, line in ((9, "Likely answered (100 %) · closer than 50 % of random pairs"),
-                           (-9, "Probably no answer here (0 %)")):  # fmt: skip
-        for name, value in {"CONSTANT": constant, "EXCESS": 0, "COVERAGE": 0, "LEAD": 0}.items():
-            monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
-        assert verdict_line(replace(index.query("key")[0], percentile=50)) == line
+    for name, value in {"CONSTANT": constant, "EXCESS": 0, "COVERAGE": 0, "LEAD": 0}.items():
+        monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
+    hits = index.query("key")
+    verdict = hits[0].verdict
+    assert verdict and verdict.evidence is None
+    drawn = [replace(hit, verdict=replace(verdict, evidence=hits[1].passage_id)) for hit in hits]
+    assert verdict_line(drawn) == line
+    assert verdict_line(drawn[:1]) == line.partition(";")[0]  # the other hit is not shown
+
+
+def test_the_evidence_is_a_hit_with_much_more_of_the_words_than_the_first(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, choose = "bird shoe cup road paper tree stone".split(), random.Random(1)
+    texts = {
+        f"{number}.md": f"{' '.join(choose.sample(words, 2))} {'long ' * choose.randint(0, 6)}here."
+        for number in range(16)
+    }
+    index = calibrated_index(tmp_path / "others", texts, tiny_model, monkeypatch)
+    counts = {word: sum(word in text.split() for text in texts.values()) for word in words}
+    evidence = set[int | None]()
+    for _ in range(150):
+        query = choose.sample(words, 4)
+        hits = index.query(" ".join(query))
+        total = sum(idf(16, counts[word]) for word in query)
+        shares = [
+            sum(idf(16, counts[word]) for word in query if word in hit.text.split()) / total
+            for hit in hits[:3]
+        ]
+        most = max(shares[1:])
+        rank = 2 + shares[1:].index(most) if most - shares[0] >= 0.2 else None
+        verdict = hits[0].verdict
+        assert verdict and verdict.evidence == (rank and hits[rank - 1].passage_id)
+        evidence.add(rank)
+    assert evidence >= {None, 2}
 
 
 def test_a_verdict_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
@@ -247,7 +286,13 @@ def test_a_query_without_words_has_no_coverage(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("probability", "says"), [(0.9, "answers likely"), (0.4, "perhaps"), (0.05, "nothing")]
+    ("probability", "says"),
+    [
+        (0.9, "answered"),
+        (0.6, "probably answered"),
+        (0.4, "perhaps"),
+        (0.05, "probably not here"),
+    ],
 )
 def test_a_verdict_says_how_probable_an_answer_is(
     index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str
@@ -256,6 +301,65 @@ def test_a_verdict_says_how_probable_an_answer_is(
     for name, value in constants.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     (hit, *_) = index.query("key")
-    assert hit.verdict and replace(hit.verdict, probability=0) == replace(
-        hit.verdict, says=says, probability=0
-    )
+    assert hit.verdict and hit.verdict.says == says
+
+
+CODES = TEXTS | {
+    "number.md": "Call NLF-88301-Q, or write to FST_ERR_HERE.",
+    "sun.md": "The sun is NLF-88301-Q, too. And again: NLF-88301-Q.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "line"),
+    [
+        ("NLF-88301-Q", {}, "NLF-88301-Q: found in 2 files"),
+        ("what is NLF-88301-Q?", {"mode": "dense"}, "NLF-88301-Q: found in 2 files"),
+        ("NLF-88301-Q", {"mode": "lexical"}, "NLF-88301-Q: found in 2 files"),
+        ("the sun and NLF-88301-Q", {"rerank": "late"}, "NLF-88301-Q: found in 2 files"),
+        ('"NLF-88301-Q"', {"where": "path:sun.md"}, "NLF-88301-Q: found in 1 file"),
+        ("key FST_ERR_NOT_THERE", {}, "FST_ERR_NOT_THERE: not in your files"),
+        (
+            "FST_ERR_HERE or FST_ERR_NOT_THERE",
+            {},
+            "FST_ERR_HERE: found in 1 file; FST_ERR_NOT_THERE: not in your files",
+        ),
+    ],
+)
+def test_an_identifier_is_counted_instead_of_a_probability(
+    tmp_path: Path, tiny_model: Path, query: str, options: dict[str, object], line: str
+) -> None:
+    (tmp_path / "notes").mkdir()
+    for name, text in CODES.items():
+        (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
+    hits = Index.build(tmp_path / "notes", model=str(tiny_model)).query(query, **options)  # type: ignore[arg-type]
+    assert verdict_line(hits) == line
+    verdict = hits[0].verdict
+    assert verdict and verdict.says == ("found" if "found" in line else "not found")
+    assert (verdict.probability, verdict.coverage) == (None, None)
+
+
+def test_identifiers_in_documents_from_memory_are_in_documents(tiny_model: Path) -> None:
+    index = Index.create(model=str(tiny_model))
+    index.upsert([Document(name, text) for name, text in CODES.items()])
+    assert verdict_line(index.query("NLF-88301-Q")) == "NLF-88301-Q: found in 2 documents"
+    assert verdict_line(index.query("NLF-88302-Q")) == "NLF-88302-Q: not in your documents"
+
+
+def test_identifiers_are_counted_in_several_indexes_and_come_first(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    indexes = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        for file, text in CODES.items():
+            text = text.replace("88301", "88302") if name == "second" and file == "sun.md" else text
+            (tmp_path / name / file).write_text(text, encoding="utf-8")
+        indexes.append(Index.build(tmp_path / name, model=str(tiny_model)))
+    several = Indexes(indexes)
+    for query, count in (("NLF-88301-Q", 3), ("NLF-88302-Q", 1)):
+        hits = several.query(query)
+        assert verdict_line(hits) == f"{query}: found in {count} file{'s' if count > 1 else ''}"
+        assert [query in hit.text for hit in hits[: count + 1]] == [True] * count + [False]
+        assert len({hit.weight for hit in hits}) == 1
+    assert verdict_line(several.query("NLF-88303-Q")) == "NLF-88303-Q: not in your files"

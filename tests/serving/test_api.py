@@ -43,6 +43,14 @@ def test_hits_are_those_of_the_command(client: TestClient, run: Run, index: Inde
     assert best["explanation"]["score"] == pytest.approx(best["score"])
 
 
+def test_words_that_no_passage_has_are_noted(client: TestClient) -> None:
+    note = "no passage has 'doorr'. Did you mean 'door'?"
+    assert note in get(client, "search", q="open the doorr")["notes"]
+    answer = client.post(f"{API}/search", json={"queries": ["open the doorr", "open the door"]}).json()
+    first, second = answer["results"]
+    assert note in first["notes"] and note not in second["notes"]
+
+
 def test_an_explanation_is_the_one_of_the_command(client: TestClient, run: Run, index: Index) -> None:
     passage = index.query("turn the key", 1)[0].passage_id
     _, output, _ = run("explain", "turn the key", f"p{passage}", "--json")

@@ -57,6 +57,13 @@ def id_(call: Call) -> str:
     return call("search", query=QUERY)["results"][0]["id"]
 
 
+def test_identifiers_are_counted_and_absent_words_are_noted(call: Call) -> None:
+    answer = call("search", query="open the doorr of ZQX_VJK")
+    assert answer["verdict"] == {"says": "not found", "identifiers": {"ZQX_VJK": 0}}
+    assert "no passage has 'doorr'. Did you mean 'door'?" in answer["notes"]
+    assert "no passage has 'ZQX_VJK'." in answer["notes"]
+
+
 def test_tools_have_a_fixed_order_and_only_read(client: TestClient) -> None:
     tools = result_of(client, "tools/list")["tools"]
     assert [tool["name"] for tool in tools] == [

@@ -116,6 +116,22 @@ def test_a_hit_shows_its_score_as_a_bar_that_sums_to_it(client: TestClient, inde
     assert "keyword" not in client.get("/", params={"q": QUERY, "mode": "dense"}).text.split("<title>")[2]
 
 
+def test_a_misspelt_word_is_a_link_to_the_corrected_query(client: TestClient) -> None:
+    page = client.get("/", params={"q": "open the doorr", "k": 3}).text
+    match = re.search(
+        r'No passage has “doorr”\. Did you mean <a href="([^"]+)">open the door</a>\?', page
+    )
+    assert match
+    corrected = client.get(match[1].replace("&amp;", "&")).text
+    assert "Hits for “open the door”" in corrected and "No passage has" not in corrected
+
+
+def test_an_identifier_that_no_passage_has_is_no_hit(client: TestClient) -> None:
+    page = client.get("/", params={"q": "ZQX_VJK", "mode": "lexical"}).text
+    assert "No passage has “ZQX_VJK”." in page
+    assert "<b>ZQX_VJK: not in your files</b>" in client.get("/", params={"q": "ZQX_VJK"}).text
+
+
 def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -> None:
     page = client.get("/", headers=PAGE).text
     assert f"{index.status().documents} documents in <b><bdi>notes</bdi></b>, updated" in page

@@ -16,10 +16,10 @@ from markupsafe import Markup
 from search.records.contents import Facet
 from search.records.document_map import DocumentMap
 from search.records.explanations import STOP_WORDS
-from search.records.hits import Hit
+from search.records.hits import Absence, Hit
 from search.records.options import WEIGHT
 from search.records.reports import Status
-from search.render.format import counted
+from search.render.format import counted, verdict_line
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
 
@@ -37,6 +37,7 @@ class SearchView:
         words: keywords of the query; `without` are the ignored ones among them.
         facets: values to filter by, with their counts among the best passages; None if they were not requested.
         notes: warnings about the index.
+        absent: words of the query that no passage has.
         problem: reason why the query cannot be answered.
         no_hits: reason why no passage is a hit.
         keywords_only: True for a first answer by keywords, sent while the user types; the full answer
@@ -50,6 +51,7 @@ class SearchView:
     without: Sequence[str] = ()
     facets: Sequence[Facet] | None = None
     notes: Sequence[str] = ()
+    absent: Sequence[Absence] = ()
     problem: str = ""
     no_hits: str = ""
     keywords_only: bool = False
@@ -67,6 +69,7 @@ def search(request: PageRequest, result: SearchView) -> Page:
         result=result,
         full=full_width(result.hits),
         best=result.hits[0].hit if result.hits else None,
+        verdict=verdict_line([view.hit for view in result.hits]) if result.hits else "",
         documents=len({view.hit.document_id for view in result.hits}),
         pieces=query_pieces(request, result),
         fields=fields(result.facets or ()),

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from search.errors import InputError, quoted
+from search.records.hits import VerdictWords
 from search.render import json
 
 _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{1,16})", re.DOTALL)
@@ -79,8 +80,11 @@ Changed = Literal["moved", "changed", "gone"]
 class VerdictAnswer(BaseModel):
     """Answerability verdict for the query."""
 
-    says: Literal["answers likely", "perhaps", "nothing"]
-    probability: float
+    says: VerdictWords
+    probability: float | None = None
+    identifiers: Annotated[
+        dict[str, int] | None, Field(description="Codes and names of the query -> files with them.")
+    ] = None
 
 
 class HitAnswer(BaseModel):

@@ -13,7 +13,7 @@ from pydantic import Field
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.index import searcher_of
-from search.indexes import Indexes, name_of
+from search.indexes import Indexes, absences, name_of
 from search.ranking.question import without_operators
 from search.records import hits as records
 from search.records.comparisons import WhyNot
@@ -63,8 +63,8 @@ def search(
 ) -> answers.SearchAnswer:
     """Find the passages that best answer a question in natural language. Better than grep if you do not know the exact
     wording; for an exact name or string use grep, or quotes: "two words" must occur, -word must not, and path:mail/**
-    or lang=de filters. Read `verdict` first: 'nothing' means that probably no document answers the question, so say so
-    or rephrase it. `text` is an excerpt of the passage: fetch the passage before you answer from it."""
+    or language=de filters. Read `verdict` first: 'probably not here' means that no document seems to answer the
+    question, so say so or rephrase it. `text` is an excerpt: fetch the passage before you answer from it."""
     indexes = _comparable(served, index)
     expected, offset = of_next(next) if next else (None, 0)
 
@@ -76,6 +76,7 @@ def search(
     notes, coverage = list(indexes.notes), hits.coverage
     if coverage:
         notes.append(f"{coverage.sentence}.")
+    notes += [absence.sentence for absence in absences(indexes, query)]
     total = sum(member.status().passages for member in indexes.all)
     if not hits and not offset:
         limits = [name for name in defaults(FilterOptions) if options.get(name)]
@@ -128,7 +129,13 @@ def _comparable(served: AppState, name: str | None) -> Indexes:
 
 def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
     best = hits[0].verdict if hits else None
-    return answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3)) if best else None
+    if best is None:
+        return None
+    if best.probability is None:
+        return answers.VerdictAnswer(
+            says=best.says, identifiers={count.identifier: count.files for count in best.identifiers}
+        )
+    return answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3))
 
 
 def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.HitAnswer:

@@ -279,6 +279,12 @@ class MilvusSnapshot(Snapshot):
     def documents(self, passages: Iterable[int]) -> dict[int, int]:
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
+    def count_files(self, passages: Iterable[int]) -> int:
+        return len({passage.path for passage in self.stored(passages).values()})
+
+    def files_with(self, phrase: str, among: Ids | None = None) -> int:
+        raise self._cannot_list()
+
     def document(self, id_: int) -> StoredDocument:
         return document_of(id_, self.stored(self._fetch(f"document == {id_}")).values())
 
