@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -415,7 +416,9 @@ def move(
     from search.render import reports
     from search.store.layout import existing_index_path
 
-    output.show(Index.open(moved(existing_index_path(index), folder)).status(), reports.moved)
+    path = existing_index_path(index)
+    status = Index.open(moved(path, folder)).status()
+    output.show(status, partial(reports.moved, before=path.name))
 
 
 def remove(

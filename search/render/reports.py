@@ -75,13 +75,14 @@ def report(canvas: Canvas, done: Report) -> None:
 
 
 @as_text
-def moved(canvas: Canvas, item: Status) -> None:
-    """Draw the new folder of an index, and its name, which follows that of the folder; in one line."""
-    canvas.line(
-        f"The index {escape(shown_path(item.index))} now belongs to {folders_line(item)}; "
-        f"its name is {escape(item.name)}.",
-        whole=True,
-    )
+def moved(canvas: Canvas, item: Status, before: str) -> None:
+    """Draw the new folder of an index in one line, and its new name, if it was named after its folder.
+
+    Args:
+        before: the name before the move.
+    """
+    renamed = f" and is named {escape(item.name)}, as the folder is" if item.name != before else ""
+    canvas.line(f"The index {escape(before)} now belongs to {folders_line(item)}{renamed}.", whole=True)
 
 
 @as_text

@@ -6,6 +6,7 @@ folder for user data; never in the indexed folder, which may be synced or read-o
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import re
@@ -27,6 +28,7 @@ SCHEMES = {"milvus": "http", "milvus+tls": "https"}
 """Scheme in the address of an index -> scheme in the URL of its server."""
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
+_MOST_NAMES = 10  # of indexes in a message
 
 
 def is_index(path: Path) -> bool:
@@ -145,7 +147,8 @@ def existing_index_path(name: str) -> Path:
             "If it is a damaged index, delete the folder by hand."
         )
     problem = "is a folder, not an index" if index.is_dir() else "no such index"
-    raise IndexNotFound(f"'{name}': {problem}. {_choices('Give the name of one of these:')}")
+    choices = _choices("Give the name of one of these:", name)
+    raise IndexNotFound(f"'{name}': {problem}. {choices}")
 
 
 def find_index(name: str | Path | None = None) -> Path:
@@ -200,7 +203,7 @@ def _index_by_name(name: str | Path) -> Path:
         raise IndexNotFound(
             f"the folder '{name}' has no index yet. Create one with: seewhy index {quoted(name)}"
         )
-    raise IndexNotFound(f"no index '{name}'. {_choices()}")
+    raise IndexNotFound(f"no index '{name}'. {_choices(name=str(name))}")
 
 
 def _is_path(name: str) -> bool:
@@ -224,7 +227,7 @@ def _default_index() -> Path:
         return max(inside, key=lambda entry: entry[:2])[2]
     if len(indexes) == 1:
         return indexes[0]
-    raise IndexNotFound("which index? " + _choices() if indexes else NO_INDEX)
+    raise IndexNotFound(f"which index? {_choices()}" if indexes else NO_INDEX)
 
 
 def _readable() -> Iterator[tuple[Path, Folders]]:
@@ -251,8 +254,19 @@ def _may_belong(index: Path, folders: Folders) -> bool:
     return folders_of(index) in (folders, None) and not has_contents(index / DATABASE)
 
 
-def _choices(advice: str = "Choose one with --index:") -> str:
-    names = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
-    if not names:
-        return "No index yet. Create one with: seewhy index FOLDER"
-    return f"{advice} {', '.join(names)}."
+def _choices(advice: str = "Choose one with --index:", name: str = "") -> str:
+    """Return a sentence that lists the indexes: their names, and their folders if no name was given.
+
+    Args:
+        name: a name that is no index; an index with nearly the same name is suggested.
+    """
+    indexes = all_indexes()
+    if not indexes:
+        return f"{NO_INDEX[0].upper()}{NO_INDEX[1:]}"
+    names = [index.name for index in indexes]
+    near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
+    if not name:
+        names = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in indexes]
+    question = f"Did you mean '{near[0]}'? " if near else ""
+    more = f" and {len(names) - _MOST_NAMES:,} more: seewhy list" if len(names) > _MOST_NAMES else "."
+    return f"{question}{advice} {', '.join(names[:_MOST_NAMES])}{more}"

@@ -89,7 +89,8 @@ def test_output_has_colour_on_request_and_respects_no_color(
     [
         (["index", "no-such-folder"], 1, "no folder 'no-such-folder'"),
         (["index", "BINARIES"], 1, "(skipped: 2 binary)"),
-        (["query", "key", "--index", "nope"], 1, "no index 'nope'. Choose one with --index: notes"),
+        (["query", "key", "--index", "nope"], 1, "no index 'nope'. Choose one with --index: notes."),
+        (["query", "key", "--index", "note"], 1, "no index 'note'. Did you mean 'notes'? Choose one with"),
         (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
         (["query", "key", "-k", "0"], 2, "'-k': Input should be greater than or equal to 1. Help: seewhy query -"),
         (["query", "key", "--mode", "best"], 2, "'best' is not one of 'hybrid', 'dense', 'lexical'."),

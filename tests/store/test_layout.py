@@ -1,5 +1,6 @@
 """The index that a name, a folder or nothing at all means."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -49,6 +50,20 @@ def test_an_index_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         Index.open("nope")
     with pytest.raises(IndexNotFound, match="has no index yet. Create one with: seewhy index"):
         Index.open(folder(tmp_path / "notes"))
+
+
+def test_of_many_indexes_the_first_ten_are_named(
+    tmp_path: Path, tiny_model: Path, own_home: Path
+) -> None:
+    built = Index.build(folder(tmp_path / "notes"), model=str(tiny_model)).path
+    for number in range(11):
+        shutil.copytree(built, own_home / "indexes" / f"other{number:02}")
+    with pytest.raises(IndexNotFound) as error:
+        Index.open("nope")
+    names = "notes, " + ", ".join(f"other{number:02}" for number in range(9))
+    assert (
+        str(error.value) == f"no index 'nope'. Choose one with --index: {names} and 2 more: seewhy list"
+    )
 
 
 def test_an_invalid_name_is_refused(tmp_path: Path, tiny_model: Path) -> None:
