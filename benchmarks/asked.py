@@ -2,6 +2,7 @@
 
     python benchmarks/asked.py prepare PLACE UNPACKED
     python benchmarks/asked.py ask PLACE [--mode hybrid --mode lexical ...] [--show] [--only FOLDER]
+    python benchmarks/asked.py export PLACE EXPORT
 
 The folders are files of Debian packages and files written for this: notes, letters and tables of a household in German;
 two manuals in Spanish; changelogs, chats, diaries and logs in English; configuration and code. `asked/questions.jsonl`
@@ -10,7 +11,8 @@ written without any knowledge of the program and its hits, before the changes th
 
 `prepare` copies the files to PLACE; UNPACKED has a folder for each package of `PACKAGES`, as `dpkg-deb -x` unpacks it.
 `ask` indexes them under PLACE and prints, for each folder and kind of question, how often a passage with an answer is
-the first hit, among three, and among five, and what the verdict said. `--show` lists the misses.
+the first hit, among three, and among five, and what the verdict said. `--show` lists the misses. `export` writes the
+passages, vectors and questions with an answer for another program, asked_txtai.py.
 """
 
 from __future__ import annotations
@@ -25,11 +27,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from machine import headline
 
 from search import Index
+from search.records.contents import StoredPassage
 from search.records.hits import Hit
 from search.records.options import Mode
+from search.store.snapshot import Store
 
 HERE = Path(__file__).parent / "asked"
 FOLDERS = ("deutsch", "espanol", "logs", "config")
@@ -78,20 +83,24 @@ class Asked:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("action", choices=("prepare", "ask"))
+    parser.add_argument("action", choices=("prepare", "ask", "export"))
     parser.add_argument("place", type=Path)
-    parser.add_argument("unpacked", type=Path, nargs="?")
+    parser.add_argument("other", type=Path, nargs="?", metavar="UNPACKED|EXPORT")
     parser.add_argument("--mode", action="append", default=None)
     parser.add_argument("--only", choices=FOLDERS, default=None)
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     if args.action == "prepare":
-        if args.unpacked is None:
+        if args.other is None:
             parser.error("name the folder with the unpacked packages: " + ", ".join(sorted(names())))
-        prepare(args.place, args.unpacked)
+        prepare(args.place, args.other)
         return
     print(headline("torch", "openvino", "faiss-cpu"))
     indexes = dict(indexed(args.place, [args.only] if args.only else FOLDERS))
+    if args.action == "export":
+        for folder, index in indexes.items():
+            export(folder, index, args.other)
+        return
     for mode in args.mode or ["hybrid"]:
         asked = list(ask(indexes, mode))
         print(f"\n## {mode}\n")
@@ -149,7 +158,29 @@ def ask(indexes: dict[str, Index], mode: Mode) -> Iterator[Asked]:
             yield Asked(one["folder"], one["kind"], one["query"], rank, hits)
 
 
-def answers(hit: Hit, places: Iterable[dict[str, str]]) -> bool:
+def export(folder: str, index: Index, place: Path) -> None:
+    """Write texts (with title and headings) and vectors of the passages, and the questions with their answers."""
+    with Store(index.path).reading() as snapshot:
+        ids = snapshot.ids().tolist()
+        passages, vectors = list(snapshot.stored(ids).values()), snapshot.embeddings(ids)
+    asked = [one for one in questions() if one["folder"] == folder and one["answers"]]
+    rows = [
+        {
+            "query": one["query"],
+            "answers": [at for at, passage in enumerate(passages) if answers(passage, one["answers"])],
+        }
+        for one in asked
+    ]
+    path = place / folder
+    path.mkdir(parents=True, exist_ok=True)
+    texts = [f"{passage.context}\n{passage.visible_text}".strip() for passage in passages]
+    (path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    (path / "questions.json").write_text(json.dumps(rows), encoding="utf-8")
+    np.save(path / "vectors.npy", vectors)
+    np.save(path / "queries.npy", index.encoder.encode([row["query"] for row in rows], role="query"))
+
+
+def answers(hit: StoredPassage, places: Iterable[dict[str, str]]) -> bool:
     """Return True if a hit holds what one of the places says, whatever its line breaks."""
     text = words_of(f"{hit.context} {hit.text}")
     return any(
@@ -194,7 +225,8 @@ def misses(asked: Sequence[Asked]) -> Iterator[str]:
             yield f"\n{one.folder}, {one.kind}, rank {one.rank or 'above 5'}: {one.query}"
             for hit in one.hits[:3]:
                 lexical = hit.lexical or 0.0
-                yield f"  {hit.score:.3f} {hit.cosine:.3f} {lexical:.3f} {hit!r}: {hit.visible_text[:90]!r}"
+                cosine = hit.cosine or 0.0
+                yield f"  {hit.score:.3f} {cosine:.3f} {lexical:.3f} {hit!r}: {hit.visible_text[:90]!r}"
 
 
 if __name__ == "__main__":

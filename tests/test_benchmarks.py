@@ -114,7 +114,7 @@ REPEATING = {
     "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
     "precision", "serve", "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
-HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
+HELPERS = {"asked_txtai", "machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, MakeArguments] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": agent_arguments,
