@@ -590,12 +590,16 @@ class Index:
             same_document: include other passages of the same document. The example itself is never a
                 hit.
 
+        With `unlinked`, a line that stands in at least three documents among the example and the 200 nearest passages
+        is a template's; passages with fewer than five other words are left out, also of the example. Documents link by
+        their field `links`.
+
         Raises:
             InputError: `example` is not in the index, or another argument is invalid.
         """
         return self._searcher.similar(example, k, same_document, **options)
 
-    def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
+    def explain_similar(self, example: Example, hit: Hit | int, *, unlinked: bool = False) -> Explanation:
         """Explain the similarity of a passage to another passage or document, by pairs of tokens.
 
         If `example` is a document with several passages, the passage with the largest contribution is explained token
@@ -604,11 +608,12 @@ class Index:
         Args:
             example: as for `similar`.
             hit: a hit of `similar`, or a passage ID.
+            unlinked: as for `similar`.
 
         Raises:
             InputError: the example or the hit is not in the index.
         """
-        return self._searcher.explain_similar(example, hit)
+        return self._searcher.explain_similar(example, hit, unlinked)
 
     def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
         """Return clusters of near-duplicate passages: all pairs with a cosine of at least `threshold` are joined.

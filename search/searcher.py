@@ -7,7 +7,7 @@ parts of a score, the words that count, the place of a document. They take it fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -44,6 +44,7 @@ from search.records.options import (
     FilterOptions,
     LayerOptions,
     LimitOptions,
+    LinkOptions,
     MatrixOptions,
     Pooling,
     QueryOptions,
@@ -335,17 +336,19 @@ class Searcher:
         self, example: Example, k: int, same_document: bool = False, **options: Unpack[SimilarOptions]
     ) -> Hits:
         """Return the k passages with the highest cosine to a passage or document; see `Index.similar`."""
-        from search.ranking.question import similar_to
-
-        selection_options, filter_options = split_options(options, SelectionOptions, FilterOptions)
+        selection_options, filter_options, link_options = split_options(
+            options, SelectionOptions, FilterOptions, LinkOptions
+        )
         where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
-        dense = Ranking.of(mode="dense")
+        dense, unlinked = Ranking.of(mode="dense"), bool(link_options.get("unlinked"))
+        if unlinked and same_document:
+            raise InputError("'unlinked' leaves the document itself out. Omit same_document or unlinked.")
 
         def others(snapshot: Snapshot) -> Ids | None:
-            return snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
+            return snapshot.passing(where, without=left_out)
 
         with self.store.reading() as snapshot:
-            query, ids = similar_to(snapshot, example)
+            query, left_out = _example_query(snapshot, example, same_document, unlinked)
             hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
         coverage = None
         if self.store.incomplete:
@@ -369,12 +372,12 @@ class Searcher:
         return self.explainer(question, self.ranking(question, ranking_options), **layer).explain(hits)
 
     @encodes_pending
-    def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
+    def explain_similar(self, example: Example, hit: Hit | int, unlinked: bool = False) -> Explanation:
         """Explain the similarity of a passage to another passage or document; see `Index.explain_similar`."""
-        from search.ranking.question import most_similar_part, query_fits, similar_to
+        from search.ranking.question import most_similar_part, query_fits
 
         with self.store.reading() as snapshot:
-            query, _ = similar_to(snapshot, example)
+            query, _ = _example_query(snapshot, example, False, unlinked)
             query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
             return self.explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
@@ -636,6 +639,19 @@ def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
     from search.ranking.where import combined
 
     return combined(**filters)
+
+
+def _example_query(
+    snapshot: Snapshot, example: Example, same_document: bool, unlinked: bool
+) -> tuple[EncodedQuery, Collection[int]]:
+    """Return a query made of a passage or document, and the IDs of the passages that are no hits."""
+    from search.ranking.question import passages_of, query_of
+    from search.ranking.unlinked import unlinked_query
+
+    ids = passages_of(snapshot, example)
+    if unlinked:
+        return unlinked_query(snapshot, ids)
+    return query_of(snapshot, ids), ids if same_document else snapshot.siblings(ids)
 
 
 def take_encoder(options: Any) -> AnyEncoder | None:

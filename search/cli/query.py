@@ -118,6 +118,7 @@ def similar(
     ],
     selection: options.HitsOptions,
     filters: options.FilterOptions,
+    links: options.LinkOptions,
     index: IndexOptions,
     output: HitsOutput,
     same_document: Annotated[
@@ -131,16 +132,17 @@ def similar(
     """List the passages most similar to a passage or document."""
     opened = index.open()
     example = passage_or_path(typed)
-    hits = opened.similar(example, same_document=same_document, **filters, **selection)
+    hits = opened.similar(example, same_document=same_document, **filters, **selection, **links)
     if explain:
         from search.render import json
         from search.render.why import explanation
 
         hit = _hit_of(explain, hits)
-        why, record = opened.explain_similar(example, hit), None if isinstance(hit, int) else hit
+        why = opened.explain_similar(example, hit, **links)
+        record = None if isinstance(hit, int) else hit
         output.show(why, partial(explanation, hit=record), lambda: json.explanation(why, record))
     else:
-        limits = _limits({**selection, **filters})
+        limits = _limits({**selection, **filters, **links})
         none = (
             f"No other passage passes {' and '.join(limits)}."
             if limits

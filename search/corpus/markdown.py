@@ -7,10 +7,12 @@ notebook has one page per cell: visible Markdown, code, and text output.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from search.corpus.markup import MARKDOWN, Marks
 from search.corpus.sources import MAX_BYTES, Reason, Skipped
@@ -51,6 +53,10 @@ _CLOSING = re.compile(r"[ \t]#+[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])")
 _CODE = re.compile(r"`[^`]*`")
+# The target of a link to a file, without its title: [the beds](<../garden/Vegetable beds.md#soil> "soil").
+_TARGET = re.compile(
+    r"(?<!!)\[[^\[\]\n]*\]\(\s*(?!<?(?:[a-z][a-z\d+.-]*:|//|#))(?:<([^<>\n]+)>|([^\s()<>]+))"
+)
 _LINK = re.compile(r"\[\[\s*([^\[\]|#^\n]*[^\[\]|#^\s])")
 
 
@@ -61,7 +67,7 @@ class Markdown:
         headings: headings at the outermost level.
         tables: as in `Document`.
         tags: Obsidian tags outside headings and code.
-        links: names of the notes that [[links]] outside code lead to.
+        links: names of the notes that [[links]] outside code lead to; `targets`: those of other links to files.
         marks: start and end offsets, alternating.
     """
 
@@ -75,6 +81,7 @@ class Markdown:
         self.tables: list[int] = []
         self.tags: dict[str, None] = {}
         self.links: dict[str, None] = {}
+        self.targets: dict[str, None] = {}
         self._marks = Marks(text)
         self._text = self._marks.text
         self._lines = source.split("\n")
@@ -113,6 +120,7 @@ class Markdown:
         start, end = self._starts[first], self._end(after - 1)
         prose = _CODE.sub("`", token.content)
         self.links.update(dict.fromkeys(_LINK.findall(prose)))
+        self.targets.update(dict.fromkeys(match[1] or match[2] for match in _TARGET.finditer(prose)))
         if heading is None:
             self.tags.update(dict.fromkeys(_TAG.findall(prose)))
         elif heading.level == 0:
@@ -129,6 +137,21 @@ class Markdown:
             self._marks.inline(MARKDOWN, start, end)
         self._seen = after - 1
 
+    def files(self, path: str) -> list[str]:
+        """Return the names of the files that links lead to: their paths without suffix, in the indexed folder.
+
+        Args:
+            path: of the text, in the same folder.
+        """
+        names = dict[str, None]()
+        for target in self.targets:
+            file = unquote(re.split("[#?]", target, maxsplit=1)[0])
+            if file and not file.endswith("/"):
+                whole = posixpath.normpath(posixpath.join("/", posixpath.dirname(path), file))
+                names[posixpath.splitext(whole)[0][1:]] = None
+        names.pop(posixpath.splitext(path)[0], None)
+        return [*names]
+
     def _end(self, line: int) -> int:
         """Return the end of a line's text."""
         return self._starts[line] + len(self._lines[line])
@@ -141,7 +164,7 @@ def document(path: str, text: str) -> Document:
     lists = {
         "tags": _values(metadata.get("tags"), r"[,\s]+", markdown.tags),
         "aliases": _values(metadata.get("aliases"), r"\s*,\s*"),
-        "links": _values(metadata.get("links"), r"\s*,\s*", markdown.links),
+        "links": _values(metadata.get("links"), r"\s*,\s*", [*markdown.links, *markdown.files(path)]),
     }
     metadata |= {name: values for name, values in lists.items() if values}
     title = one_line(whole_characters(str(metadata.get("title") or "")))

@@ -306,9 +306,8 @@ def encoded_question(
     return _summed(question.words_of, parts)
 
 
-def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
-    """Return a query made of a passage, or of all passages of a document with equal weights; and the passage IDs."""
-    ids = _passages_of(snapshot, example)
+def query_of(snapshot: Snapshot, ids: Sequence[int]) -> EncodedQuery:
+    """Return a query made of some passages with equal weights."""
     stored = snapshot.stored(ids)
     parts = [
         QuestionPart(
@@ -321,7 +320,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
         )
         for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
     ]
-    return _summed("\n".join(part.text for part in parts), parts), ids
+    return _summed("\n".join(part.text for part in parts), parts)
 
 
 def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
@@ -354,7 +353,7 @@ def _length(vector: NDArray[np.float64], name: str) -> float:
 
 def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPart:
     """Return a passage or document as a part of a query."""
-    mean = snapshot.embeddings(_passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
+    mean = snapshot.embeddings(passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
     length = _length(mean, f"the passages of '{example}'")
     name = f"p{example}" if isinstance(example, int) else str(example)
     return QuestionPart(
@@ -362,7 +361,7 @@ def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPar
     )
 
 
-def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
+def passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     """Return the IDs of a passage, or of all passages of a document (or a line of it).
 
     Raises:

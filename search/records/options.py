@@ -198,7 +198,20 @@ class HitsOptions(CountOptions, SelectionOptions, total=False):
     """Options for the number of hits and their selection."""
 
 
-class SimilarOptions(SelectionOptions, FilterOptions, total=False):
+class LinkOptions(TypedDict, total=False):
+    """Option for notes that link to each other."""
+
+    unlinked: Annotated[
+        bool,
+        Option(
+            False,
+            "Leave out documents that it links to or that link to it, and text of a template.",
+            panel="Which hits",
+        ),
+    ]
+
+
+class SimilarOptions(SelectionOptions, FilterOptions, LinkOptions, total=False):
     """Options that filter passages and select the listed hits."""
 
 
@@ -228,7 +241,7 @@ class MatrixOptions(LayerOptions, total=False):
     ]
 
 
-class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
+class QueryOptions(RerankOptions, SelectionOptions, FilterOptions, MatrixOptions, total=False):
     """All options for a query except the number of hits."""
 
 

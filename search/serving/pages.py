@@ -39,6 +39,7 @@ from search.texts import explain as explain_two
 
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
+_NEAR = 8  # documents that are near to one and not linked with it
 _OLD_LINK = "the index has changed since this link was made. Search again."
 
 router = APIRouter()
@@ -54,6 +55,7 @@ class PageParams(SearchRequest):
     why: Annotated[Id | None, Field(description="Explain this hit.")] = None
     passage: Annotated[Id | None, Field(description="Open the document at this passage.")] = None
     source: Annotated[bool, Field(description="Show the source of the document.")] = False
+    near: Annotated[bool, Field(description="List near documents that it is not linked with.")] = False
     document: Annotated[Id | None, Field(description="Document that is missing.")] = None
     name: Annotated[str, Field(max_length=200, description="Part of its name.")] = ""
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
@@ -237,6 +239,9 @@ def read(index: Index, params: PageParams, request: Request) -> Page:
         viewed(hits, searcher_of(index).highlights(params.q, hits) if hits else ()),
         best=best,
         source=params.source,
+        near=index.similar(searcher_of(index).location(id_), _NEAR, unlinked=True, per_document=1)
+        if params.near
+        else None,
         file_text=searcher_of(index).file_text(id_),
     )
 

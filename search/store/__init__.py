@@ -13,6 +13,7 @@
     word_forms.py   forms of words in other languages than English; query_terms.py: the words of a query in them
     document_languages.py  the table of the languages of documents
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction
+    links.py        links between documents
     filters.py      finds the passages that pass a filter (conditions.py); facets.py counts field values
 
     layout.py       locations of indexes, by name or folder; opening.py opens an index

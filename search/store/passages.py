@@ -256,6 +256,14 @@ class SnapshotReader:
         )
         return dict(rows.fetchall())
 
+    def passages_linked_with(self, documents: Collection[int]) -> set[int]:
+        """Return the IDs of the passages of documents that some documents link to, or that link to one of them."""
+        from search.store.links import linked_documents
+
+        linked = linked_documents(self.connection, documents)
+        select = "SELECT id FROM passages WHERE document IN (SELECT value FROM json_each(?))"
+        return {id_ for (id_,) in self.connection.execute(select, (json.dumps(sorted(linked)),))}
+
     def document(self, id_: int) -> StoredDocument:
         """Return a document with its passages.
 

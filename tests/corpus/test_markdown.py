@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from search.corpus import markdown
 from search.errors import ReadError
 from search.records.visible_text import visible
 
@@ -78,6 +79,20 @@ def test_a_title_is_that_of_the_front_matter_the_top_heading_or_the_file(tmp_pat
     assert parsed(tmp_path, "a.md", "## Two\n\n# One\n").title == "One"
     assert parsed(tmp_path, "my notes.md", "## Two\n").title == "my notes"
     assert parsed(tmp_path, "b.md", "---\ntitle: 2024\n---\n# One\n").title == "2024"
+
+
+@pytest.mark.parametrize(
+    ("source", "links"),
+    [
+        ("[a](b.md) and [c](<d e.md#f> 'title') and [g](../h.md?i)", ["sub/b", "sub/d e", "h"]),
+        ("[a](/b.md) [c](../../d%20e.md) [f](G)", ["b", "d e", "sub/G"]),
+        ("[[Note|shown]] [a](b.md) [a](b.md)", ["Note", "sub/b"]),
+        ("![image](b.png) `[code](c.md)` [site](https://example.org/d.md) [mail](mailto:a@b.c)", []),
+        ("[here](#part) [here](a.md) [folder](b/) [empty]() [c]", []),
+    ],
+)
+def test_links_to_files_are_the_field_links(source: str, links: list[str]) -> None:
+    assert markdown.document("sub/a.md", source).metadata.get("links", []) == links
 
 
 def test_toml_front_matter_is_metadata(tmp_path: Path) -> None:

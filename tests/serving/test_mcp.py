@@ -73,12 +73,21 @@ def test_tools_have_a_fixed_order_and_only_read(client: TestClient) -> None:
         "status",
         "fetch",
         "documents",
+        "similar",
     ]
     assert all(tool["annotations"]["readOnlyHint"] and tool["outputSchema"] for tool in tools)
     assert all(
         field["description"] for tool in tools for field in tool["inputSchema"]["properties"].values()
     )
-    assert sum(len(json.dumps(tool)) for tool in tools) < 19_000
+    assert sum(len(json.dumps(tool)) for tool in tools) < 23_000
+
+
+def test_documents_near_to_a_document_are_listed(call: Call, index: Index, id_: str) -> None:
+    hits = call("similar", id=id_, k=2)["results"]
+    document = index.passage(int(id_.rpartition("p")[2])).document_id
+    expected = index.similar(searcher_of(index).location(document), 2, per_document=1)
+    assert [hit["score"] for hit in hits] == [round(hit.score, 3) for hit in expected]
+    assert call("fetch", id=hits[0]["id"])["text"]
 
 
 def id_of(index: Index, passage: int) -> str:

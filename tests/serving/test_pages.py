@@ -132,6 +132,16 @@ def test_an_identifier_that_no_passage_has_is_no_hit(client: TestClient) -> None
     assert "<b>ZQX_VJK: not in your files</b>" in client.get("/", params={"q": "ZQX_VJK"}).text
 
 
+def test_a_document_lists_near_ones_that_it_is_not_linked_with(client: TestClient, index: Index) -> None:
+    hit = index.query(QUERY, 1)[0]
+    address = f"/documents/{hit.document_id}"
+    assert "Near documents that this is not linked with" in client.get(address).text
+    page = client.get(address, params={"near": "true"}).text
+    near = index.similar(searcher_of(index).location(hit.document_id), 8, unlinked=True, per_document=1)
+    assert near and all(f"/documents/{other.document_id}?" in page for other in near)
+    assert "Near, and not linked" in page
+
+
 def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -> None:
     page = client.get("/", headers=PAGE).text
     assert f"{index.status().documents} documents in <b><bdi>notes</bdi></b>, updated" in page

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
+from search.records.hits import Hit
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import IN_COLUMNS, HitView, PageRequest, attributes_of, marked
 from search.render.page.rendering import Renderer
@@ -32,6 +33,7 @@ def reading(
     *,
     best: int = 0,
     source: bool = False,
+    near: Sequence[Hit] | None = None,
     file_text: str | None = None,
 ) -> Page:
     """Return the page of a document.
@@ -42,6 +44,7 @@ def reading(
         hits: the document's passages among the `best` first hits of the query, and the requested passage, with
             highlights.
         source: show the source instead of the rendered text.
+        near: passages of near documents that it is not linked with; None if they were not requested.
         file_text: the text of the unchanged file, with the markup between passages.
     """
     passages = document.passages
@@ -83,6 +86,7 @@ def reading(
         named=[(to(ids.index(id_)), _named(document, item)) for id_, item in by_id.items()],
         best=best,
         source=source,
+        near=near,
         as_source=as_source,
     )
     return Page(document.title or document.document, "", body, ("reading.css", "reading.js"))

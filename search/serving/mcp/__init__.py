@@ -2,7 +2,7 @@
 
     server(served, run)  ->  an MCPServer of the official SDK
 
-    tools.py      search, explain, why_not, status, fetch: functions whose signatures are the tools' schemas
+    tools.py      search, similar, explain, why_not, status, fetch: functions whose signatures are the tools' schemas
     answers.py    models of the tools' answers
     quoting.py    texts of files without what people do not see
     server.py     registers the tools with the SDK; runs them on stdio

@@ -35,6 +35,7 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
     (tools.status, "List the indexes", ()),
     (tools.fetch, "Read a passage, or lines of its file", ()),
     (tools.documents, "List documents", ()),
+    (tools.similar, "Documents near to a document", ()),
 )
 
 

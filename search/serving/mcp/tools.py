@@ -1,4 +1,4 @@
-"""The tools for agents: search, fetch, documents, explain, why_not, status. Signatures define their parameters."""
+"""The tools for agents: search, fetch, documents, similar, explain, why_not, status. Signatures define parameters."""
 
 from __future__ import annotations
 
@@ -206,6 +206,44 @@ def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.E
         others=round(sum(share.contribution for share in shares[_SHARES:]), 6),
         residual=why.residual,
     )
+
+
+def similar(
+    served: AppState,
+    id: Id,
+    k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
+    unlinked: Annotated[
+        bool, Field(description="Leave out documents that it links to or that link to it.")
+    ] = False,
+    max_tokens: Tokens = 1_500,
+) -> answers.SearchAnswer:
+    """Find the documents nearest to the document of a passage, such as notes on the same subject that should be linked
+    with it (`unlinked`)."""
+    index, id_ = passage_of(served, id)
+
+    def find() -> records.Hits:
+        document = searcher_of(index).location(index.passage(id_.passage).document_id)
+        return index.similar(document, k, unlinked=unlinked, per_document=1)
+
+    generation, hits = in_one_generation(index, None, find)
+
+    def make(count: int, characters: int) -> answers.SearchAnswer:
+        return answers.SearchAnswer(
+            results=[
+                _hit(
+                    replace(hit, text=commented_out(hit)),
+                    (),
+                    str(PassageId(id_.index, generation, hit.passage_id)),
+                    characters,
+                )
+                for hit in hits[:count]
+            ],
+            total=index.status().passages,
+            index=id_.index,
+            notes=list(index.notes) or None,
+        )
+
+    return listed(max_tokens, len(hits), make)
 
 
 def _share(share: Share) -> answers.ShareAnswer:

@@ -279,6 +279,9 @@ class MilvusSnapshot(Snapshot):
     def documents(self, passages: Iterable[int]) -> dict[int, int]:
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
+    def passages_linked_with(self, documents: Collection[int]) -> set[int]:
+        raise self._cannot_list()
+
     def count_files(self, passages: Iterable[int]) -> int:
         return len({passage.path for passage in self.stored(passages).values()})
 
