@@ -15,6 +15,7 @@ from typing import TypeAlias
 from search.corpus import calendars, table
 from search.corpus.cut import without_markup
 from search.corpus.dates import dated
+from search.corpus.entries import with_entries
 from search.corpus.separators import with_records
 from search.corpus.sources import (
     DOCUMENT_KINDS,
@@ -202,7 +203,7 @@ def _text_items(path: str, kind: str, text: str, parts: FileParts) -> list[Item]
     """Parse a text; if its markup cannot be parsed, return it as plain text with a `Skipped` that gives the reason."""
     plain = file_document(path, kind, text, file_name(path), sections=(Section(0, len(text)),))
     if kind not in MARKUP_KINDS:
-        return [with_records(plain) if kind == "text" else plain]
+        return [with_entries(with_records(plain)) if kind == "text" else plain]
     try:
         with parts.begin(path):
             return [_parser(kind)(path, text)]

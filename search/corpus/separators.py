@@ -40,4 +40,5 @@ def with_records(document: Document) -> Document:
         document,
         apart=[offset for span in spans for offset in span],
         marks=[offset for span in separators for offset in span],
+        records=len(spans),
     )

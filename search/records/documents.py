@@ -73,6 +73,7 @@ class Document:
             page headers and footers.
         tables: three offsets for each table with a header row: start and end of that row, end of the table; sorted by
             the end of the row. If a table is cut, each of its passages is encoded with the header row.
+        records: number of entries, conversations or other records that its text plainly consists of; 0 for other texts.
         language: ISO 639-1 code, as from `search.languages`; "" if it is not known.
     """
 
@@ -88,6 +89,7 @@ class Document:
     marks: Sequence[int] = ()
     apart: Sequence[int] = ()
     tables: Sequence[int] = ()
+    records: int = 0
     language: str = ""
 
     @property

@@ -167,6 +167,7 @@ class Status:
         prompts: as in a `Report`.
         languages: ISO 639-1 code -> number of documents in the language; documents of which it is not known are left
             out.
+        records: file -> number of its records, the most first, for texts that plainly consist of records.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Status:
     lazy: bool = False
     prompts: str = "none"
     languages: Mapping[str, int] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
 
 
 Severity = Literal["ok", "stale", "damaged"]

@@ -157,14 +157,14 @@ def named(hit: Hit) -> str:
 def headings(hit: Hit) -> str:
     """Return title and headings of a hit; the title is not repeated if it is also the first heading."""
     trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]
-    if len(trail) > 1 and trail[0] == trail[1]:
+    if len(trail) > 1 and trail[0] == trail[1].split(" \u00b7 ")[0]:  # the headings of joined sections
         trail = trail[1:]
     return one_line(" > ".join(part for part in trail if part))
 
 
 def snippet(hit: Hit) -> str:
     """Return the beginning of a passage's visible text, without its own heading; an ellipsis marks the cut."""
-    body, trail = visible(hit.text, hit.hidden), hit.heading.split(" > ")
+    body, trail = visible(hit.text, hit.hidden), [hit.title, *hit.heading.split(" > ")]
     trail += trail[-1].split(" \u00b7 ")  # the headings of joined sections
     while True:
         first, _, rest = body.partition("\n")

@@ -47,6 +47,8 @@ VERDICT_STYLES: Mapping[VerdictWords, str] = {
     "found": "green",
     "not found": "red",
 }
+# Pipes and rulers of tables, overstruck letters, and colours of a terminal.
+_HARD_MARK = re.compile(r"[ \t|:+-]*\|[ \t|:+-]*|[^\n]*[\b\x1b][^\n]*")
 _LONGEST_SENTENCE = 320
 _PREVIEW = 160  # characters of a near-duplicate passage
 
@@ -205,12 +207,14 @@ class PassageRow:
         number: number of the line in the file; None in a file without lines.
         starts: True if the row is the beginning of a line.
         adds: sum of its highlights' contributions to the score.
+        left_out: True if the line has nothing but marks that are not drawn, such as the ruler of a table.
     """
 
     text: Text
     number: int | None = None
     starts: bool = True
     adds: float = 0.0
+    left_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,7 +237,7 @@ def draw_passage(
 ) -> None:
     """Draw a passage, cut to a few rows; or, with `beside`, the whole passage with the lines of its file around it."""
     lines, heading = _lines(hit, marks)
-    wrapped = [_wrapped(canvas, line) for line in lines]
+    wrapped = [[] if line.left_out else _wrapped(canvas, line) for line in lines]
     own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
     beside, whole = beside or Surroundings(), beside is not None and not beside.note
     begin, end = (0, len(own)) if whole else window(own, first)
@@ -313,14 +317,14 @@ def _adds(text: Text) -> float:
 
 def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[PassageRow], int]:
     """Return the lines of a passage with highlights, and the number of lines of its own heading."""
-    spans = _spans(hit.text)
-    lines = [_readable(hit.text[start:end]) for start, end in spans]
+    spans, drawn = _spans(hit.text), _without_hard_marks(hit)
+    lines = [_readable(drawn.between(start, end)) for start, end in spans]
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
     text = Text("\n".join(lines))
 
     def place(offset: int) -> int:
         line = bisect_right(spans, (offset, len(hit.text) + 1)) - 1
-        return begins[line] + len(_readable(hit.text[spans[line][0] : offset]))
+        return begins[line] + len(_readable(drawn.between(spans[line][0], offset)))
 
     strong = _STRONG * max((mark.weight for mark in marks), default=0.0)
     for mark in marks:
@@ -328,10 +332,25 @@ def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[PassageRow], int]
         text.stylize(style + Style(meta={"adds": mark.weight}), place(mark.start), place(mark.end))
     numbered = hit.kind in PLAIN_KINDS and hit.line_end - hit.line_start + 1 == len(lines)
     rows = [
-        PassageRow(line, hit.line_start + at if numbered else None, adds=_adds(line))
+        PassageRow(
+            line,
+            hit.line_start + at if numbered else None,
+            adds=_adds(line),
+            left_out=not line.plain.strip() and bool(hit.text[slice(*spans[at])].strip()),
+        )
         for at, line in enumerate(text.split("\n", allow_blank=True))
     ]
     return rows, _heading(hit, spans)
+
+
+def _without_hard_marks(hit: Hit) -> VisibleText:
+    """Return the text of a passage without the marks that make it hard to read: LaTeX's, and those of `_HARD_MARK`."""
+    hard = [
+        (start, end)
+        for start, end in hit.hidden
+        if hit.kind == "tex" or _HARD_MARK.fullmatch(hit.text, start, end)
+    ]
+    return VisibleText(hit.text, hard)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
@@ -345,7 +364,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
     """Return the number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
-    read, trail = VisibleText(hit.text, hit.hidden), hit.heading.split(" > ")
+    read, trail = VisibleText(hit.text, hit.hidden), [hit.title, *hit.heading.split(" > ")]
     names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # the headings of joined sections
     for number, (start, end) in enumerate(spans):
         line = read.between(start, end).strip().strip("#").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from rich.table import Column
@@ -31,6 +32,7 @@ from search.render.format import (
 from search.render.terminal import Canvas, as_text, grid, number
 
 _MOST_LINES = 50  # reasons to list
+_MOST_RECORDS = 3  # files that consist of records
 
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 _VERDICTS = {
@@ -198,6 +200,7 @@ def status(canvas: Canvas, state: Status) -> None:
             ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),
             *([("languages", _languages(state.languages))] if state.languages else []),
+            *([("records", _records(state.records))] if state.records else []),
             ("passages", f"{state.passages:,}"),
             ("tokens", f"{state.tokens:,}"),
             ("vectors", state.vectors),
@@ -295,6 +298,13 @@ def skipped_line(groups: Sequence[SkippedGroup]) -> str:
 def _languages(counts: Mapping[str, int]) -> str:
     """Name the languages of documents by their codes, each with its number of documents."""
     return ", ".join(f"{language} {count:,}" for language, count in counts.items())
+
+
+def _records(counts: Mapping[str, int]) -> str:
+    """Name the files that consist of records, with their numbers: "sayings: 412; diary.txt: 38; and 2 more files"."""
+    names = [f"{name_of(name)}: {count:,}" for name, count in islice(counts.items(), _MOST_RECORDS)]
+    more = len(counts) - len(names)
+    return "; ".join([*names, *([f"and {counted(more, 'more file')}"] if more else [])])
 
 
 def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:

@@ -18,6 +18,7 @@ from search.store.files import DATABASE, is_being_written
 from search.store.home import index_command
 from search.store.passages import SnapshotReader, name_of
 from search.store.pending import count_pending
+from search.store.record_counts import record_counts
 from search.store.segments import Segment, read_segments
 from search.store.settings import Folders, fingerprint_of
 from search.store.vectors import MAX_ID
@@ -66,6 +67,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         lazy=lazy,
         prompts=fingerprint.prompts_line,
         languages=language_counts(connection),
+        records=record_counts(connection),
     )
 
 

@@ -35,6 +35,7 @@ from search.store.database import (
 from search.store.document_languages import create_languages
 from search.store.passages import content_key
 from search.store.pending import PENDING, has_pending, pending_among, some_pending
+from search.store.record_counts import create_records
 from search.store.segments import add
 from search.store.status import counts
 from search.store.tables import Tables
@@ -154,7 +155,7 @@ class Writer(Tables):
         """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
-        tables = ("documents", "languages", "passages", "embeddings", "pending")
+        tables = ("documents", "languages", "records", "passages", "embeddings", "pending")
         rows: dict[str, list[dict[str, Any]]] = {table: [] for table in tables}
         added: list[tuple[int, str, str, str]] = []  # (ID, context, text, language) for the postings
         for update in batch:
@@ -167,6 +168,8 @@ class Writer(Tables):
                 rows["documents"].append(_document_row(document_id, file, document))
                 if document.language:
                     rows["languages"].append({"document": document_id, "lang": document.language})
+                if document.records:
+                    rows["records"].append({"document": document_id, "count": document.records})
                 for passage in cut:
                     last += 1
                     visible_text = passage.visible_text  # read once: it is put together at each access
@@ -184,6 +187,8 @@ class Writer(Tables):
                 passages -= self._delete_documents(file, gone)
         if rows["languages"]:
             create_languages(connection)
+        if rows["records"]:
+            create_records(connection)
         if rows["pending"]:
             connection.execute(f"CREATE TABLE IF NOT EXISTS pending ({PENDING}) STRICT")
         for table, rows_of_table in rows.items():

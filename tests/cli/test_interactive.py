@@ -199,13 +199,13 @@ def test_an_error_is_in_the_last_line(indexed: Path) -> None:
 
 
 def test_text_of_files_is_neither_markup_nor_a_command(notes: Path, tiny_model: Path, run: Run) -> None:
-    text = "# [bold red]Key[/]\n\nThe key [@click=app.quit]opens[/].\n\n[/nothing] \x1b[31mthe \u202edoor $x.\n"
+    text = "# [bold red]Key[/]\n\nThe key [@click=app.quit]opens[/].\n\n[/nothing] \x1b]0;the \u202edoor $x.\n"
     (notes / "odd [b].md").write_text(text, encoding="utf-8")
     run("index", notes, "--model", tiny_model)
 
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by keywords", "[bold red]Key[/]", "odd [b].md")
-        await shows(pilot, "\\x1b[31mthe \\u202edoor $x.", "[/nothing]")
+        await shows(pilot, "\\x1b]0;the \\u202edoor $x.", "[/nothing]")
         assert "\x1b" not in screen_text(pilot)
         assert "\u202e" not in screen_text(pilot)
 

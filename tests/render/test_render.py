@@ -20,13 +20,14 @@ from search.records.comparisons import Similarities, WhyNot
 from search.records.contents import StoredFile
 from search.records.documents import filter_argument, in_filter
 from search.records.explanations import Highlight
-from search.records.hits import Hit, Surroundings
+from search.records.hits import Hit, Surroundings, Verdict
 from search.records.option_tools import Ranking
 from search.records.reports import Report, SkippedGroup
 from search.records.shares import Share, Term
 from search.render import heatmap, hits, json, reports, why
 from search.render.format import (
     escape,
+    headings,
     letters,
     no_hits,
     one_line,
@@ -449,14 +450,15 @@ def test_groups_have_their_document_above() -> None:
     assert lines == ["keys.md  Keys", "a b.pdf  A [b]*"]
 
 
-def test_hits_end_with_the_percentile_unless_quiet() -> None:
-    output = hits.hits([ranked(1, 100.0), ranked(2, 98.0)])
+def test_hits_end_with_the_verdict_unless_quiet() -> None:
+    verdict = Verdict("perhaps", 0.4, 0.5, 0.5)
+    output = hits.hits([replace(ranked(1, 100.0), verdict=verdict), ranked(2, 98.0)])
     assert output == (
-        " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
-        " 2  0.500  /a.txt:1  p802\n   1  text\n\n"
-        "Closer than any of 2,000 random pairs"
+        " 1  0.500  /a.txt:1  p801\n   1  text\n\n 2  0.500  /a.txt:1  p802\n   1  text\n\nPerhaps (40 %)"
     )
-    assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
+    quiet = " 1  0.500  /a.txt:1  p801\n   1  text"
+    assert hits.hits([replace(ranked(1, 100.0), verdict=verdict)], quiet=True) == quiet
+    assert hits.hits([ranked(1, 100.0)]) == quiet
 
 
 def test_a_percentile_is_rounded_down_and_put_in_words() -> None:
@@ -632,6 +634,46 @@ def test_a_heading_is_not_repeated_in_the_text() -> None:
     text = "Find\n====\n\nThe key."
     assert passage_lines(hit(text, "rst", heading="Find", title="")) == ["  10  The key."]
     assert passage_lines(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]
+
+
+def test_a_title_is_not_repeated() -> None:
+    event = hit("Ferry to Kirkwall\nMonday at nine", title="Ferry to Kirkwall")
+    assert passage_lines(event) == ["   8  Monday at nine"]
+    assert snippet(event) == "Monday at nine"
+    joined = hit("1. Roof\n", title="Minutes", heading="Minutes \u00b7 1. Roof")
+    assert headings(joined) == "Minutes \u00b7 1. Roof"
+
+
+HARD = {
+    "tex": (
+        r"\emph{Nail to nail}, \cite{a}as \textbf{it} is.",
+        [r"\emph{", "}", r"\cite{a}", r"\textbf{"],
+    ),
+    "markdown": ("| what | price |\n|:-----|------:|\n| **key** | 3.20 |", ["|", "|:-----|------:|"]),
+    "text": ("N\bNA\bAM\bM and \x1b[31mred\x1b[0m", ["N\b", "A\b", "M\b", "\x1b[31m", "\x1b[0m"]),
+}
+EASY = {
+    "tex": ["   7  Nail to nail, as it is."],
+    "markdown": ["   7   what  price", "   9   **key**  3.20"],
+    "text": ["   7  NAM and red"],
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_marks_that_are_hard_to_read_are_not_drawn(kind: str) -> None:
+    text, marks = HARD[kind]
+    pattern = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+    hidden = [match.span() for match in re.finditer(pattern, text)]
+    assert passage_lines(hit(text, kind, hidden=tuple(hidden))) == EASY[kind]
+
+
+def test_words_beside_such_marks_are_marked() -> None:
+    text = "K\bKe\bey\by of the lock"
+    passage = hit(text, hidden=((0, 2), (3, 5), (6, 8)))
+    (line,) = passage_lines(passage, [Highlight(2, 9, 1.0), Highlight(17, 21, 0.9)], colour=True)
+    drawn = Text.from_ansi(line)
+    assert drawn.plain == "   7  Key of the lock"
+    assert {drawn.plain[span.start : span.end] for span in drawn.spans} >= {"Key", "lock"}
 
 
 def test_words_are_marked_only_in_colour() -> None:
