@@ -45,6 +45,7 @@ _LANDMARKS = _names("header footer aside")
 _ROLES = _names("banner contentinfo complementary")
 _PERMALINKS = _names("¶ # § 🔗 \uf0c1")  # the text of a link from a heading to itself
 _FEWEST_LINKS = 5  # of a list that is navigation
+_VERY_MANY_LINKS = 50  # of a list that is navigation although it has words beside links
 _NO_LEVEL = 99  # level of text that is not a heading, below all headings
 _METADATA = _names("description author keywords")
 _DATES = _names("date dc.date dcterms.date article:published_time")
@@ -166,22 +167,26 @@ class _Page:
 
     def end_list(self, mark: tuple[int, int], unlinked: int, n_inner: int, n_outer: int) -> None:
         """Treat the text since `mark` as navigation if it consists of many links within this site, such as a table of
-        contents; set it apart if it consists of other links.
+        contents, or mostly of very many, such as a list of keywords; set it apart if it consists of other links.
         """
+        n_links = self.n_inner - n_inner if self.n_outer == n_outer else 0
         if self.unlinked == unlinked:
-            is_long = self.n_inner - n_inner >= _FEWEST_LINKS and self.n_outer == n_outer
-            (self.end_navigation if is_long else self.end_apart)(mark, unlinked)
+            (self.end_navigation if n_links >= _FEWEST_LINKS else self.end_apart)(mark, unlinked)
+        elif n_links >= _VERY_MANY_LINKS and 2 * (self.unlinked - unlinked) <= self._words_since(mark):
+            self.end_navigation(mark, unlinked)
 
     def end_navigation(self, mark: tuple[int, int], unlinked: int) -> None:
         """Make the text added since `mark` navigation; if most of its words are not links, only set it apart."""
-        start, first = mark
-        n_words = (len(self.pieces) - first) // 2  # each with its separator
-        if 2 * (self.unlinked - unlinked) > n_words:
+        start, _ = mark
+        if 2 * (self.unlinked - unlinked) > self._words_since(mark):
             self.end_apart(mark)
         elif start < self._length:
             self.headings = [heading for heading in self.headings if heading.start < start]
             self.headings += Heading(start, _NO_LEVEL, ""), Heading(self._length, _NO_LEVEL, "")
             self.navigation.add(start)
+
+    def _words_since(self, mark: tuple[int, int]) -> int:
+        return (len(self.pieces) - mark[1]) // 2  # each with its separator
 
     def begin_table(self) -> None:
         self._headers.append(None)

@@ -125,6 +125,23 @@ def test_lists_with_other_words_are_not_set_apart(tmp_path: Path) -> None:
     assert document.apart == ()
 
 
+def test_a_list_mostly_of_very_many_links_is_navigation(tmp_path: Path) -> None:
+    def items(count: int, words: str) -> str:
+        return "".join(f"<li>{words} <a href={n}.html>page {n}</a>" for n in range(count))
+
+    keywords = f"<h1>Keywords</h1><p>All of them</p><ul>{items(60, 'key')}</ul>"
+    document = parsed(tmp_path, "a.html", keywords)
+    assert [text.strip() for _, text in outline(document)] == ["Keywords\n\nAll of them"]
+    assert "page 7" in document.text
+    for other in (
+        items(40, "key"),
+        items(60, "what it says of the key"),
+        f"{items(60, 'key')}<li><a href=https://a.b>c</a>",
+    ):
+        document = parsed(tmp_path, "b.html", f"<p>one</p><ul>{other}</ul>")
+        assert document.apart == () and "page 7" in "".join(text for _, text in outline(document))
+
+
 @pytest.mark.parametrize(
     "around",
     [
