@@ -304,7 +304,9 @@ class Searcher:
             facts = snapshot.facts
             if not (len(snapshot.pending) or facts.unread):
                 return None
-            return Coverage(snapshot.encoded, facts.passages, looked, facts.unread)
+            files = snapshot.count_stored_files() if facts.unread else 0
+            expected = round(facts.passages * (1 + facts.unread / files)) if files else 0
+            return Coverage(snapshot.encoded, facts.passages, looked, facts.unread, expected)
 
     def coverage(self, hits: Hits) -> Coverage:
         """Return what a query has looked at, also in a complete index."""

@@ -123,6 +123,7 @@ class Coverage:
         passages: number of passages in the index.
         for_query: number of passages that were encoded for this query.
         unread: number of files that the run in progress has not read yet.
+        expected: estimated number of passages when these are read, too, if they have as many each as the others.
         complete: False if better passages may be missing.
     """
 
@@ -130,6 +131,7 @@ class Coverage:
     passages: int
     for_query: int = 0
     unread: int = 0
+    expected: int = 0
     complete: bool = False
 
     def __add__(self, other: Coverage) -> Coverage:
@@ -139,6 +141,7 @@ class Coverage:
             self.passages + other.passages,
             self.for_query + other.for_query,
             self.unread + other.unread,
+            (self.expected or self.passages) + (other.expected or other.passages),
             self.complete and other.complete,
         )
 
@@ -146,12 +149,22 @@ class Coverage:
     def sentence(self) -> str:
         """Summary in one line."""
         before = self.encoded - self.for_query
-        parts = [f"meaning: {before:,} of {self.passages:,} passages encoded"]
+        total = (
+            f"about {_rounded(self.expected):,}"
+            if self.unread and self.expected
+            else f"{self.passages:,}"
+        )
+        parts = [f"meaning: {before:,} of {total} passages encoded"]
         if self.for_query:
             parts.append(f"{self.for_query:,} more for this question")
         if self.unread:
-            parts.append(f"{self.unread:,} files are not read yet")
+            parts.append(f"{self.unread:,} {'file is' if self.unread == 1 else 'files are'} not read yet")
         return "; ".join(parts)
+
+
+def _rounded(estimate: int) -> int:
+    """Round an estimate to two significant digits."""
+    return round(estimate, 2 - len(str(estimate)))
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

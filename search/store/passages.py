@@ -237,6 +237,10 @@ class SnapshotReader:
         rows = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self.connection.execute(rows, (json.dumps(list(passages)),)).fetchall())
 
+    def count_stored_files(self) -> int:
+        """Return the number of files, or of documents from memory, that are stored."""
+        return int(self.connection.execute("SELECT count(*) FROM files").fetchone()[0])
+
     def count_files(self, passages: Iterable[int]) -> int:
         """Return the number of files, or of documents from memory, that passages are from."""
         rows = self.connection.execute(

@@ -101,6 +101,9 @@ def test_a_run_that_was_stopped_in_either_phase_is_completed_by_the_next(
         hits = stopped.query("the key of door 3", k=100, per_document=0, pending=5)
         assert hits.coverage and hits.coverage.for_query == 5
         assert hits.coverage.unread == (60 - 16 if stage == "reading" else 0)
+        assert hits.coverage.expected == (60 if stage == "reading" else 0)
+        about = "of about 60 passages" if stage == "reading" else f"of {hits.coverage.passages} passages"
+        assert about in hits.coverage.sentence
         assert len(hits) == hits.coverage.encoded
         done = build(doors, tiny_model, index=stage)
         assert done.report and done.report.encoded == 60 - hits.coverage.encoded

@@ -426,6 +426,7 @@ def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None
     methods = {name for kind in Snapshot.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
     of_pending_passages = {
         "stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded", "require_complete",
+        "count_stored_files",
     }  # fmt: skip
     of_words = {"terms", "tokenize", "forms_in", "main_language"}
     assert methods - vars(MilvusSnapshot).keys() == of_words | of_pending_passages
