@@ -99,7 +99,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,ocr,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,dev]'
 	@touch $@
 
 $(VENV)/installed-notebooks: $(VENV)/installed

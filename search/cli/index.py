@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 def index(
     files: options.FileOptions,
+    pictures: options.PictureOptions,
     engine: EngineOptions,
     model: options.ModelOptions,
     vectors: options.VectorOptions,
@@ -91,7 +92,7 @@ def index(
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("--dry-run cannot be combined with --rebuild or --watch.")
-        output.show(Index.preview(named, index=index, **files), reports.changes)
+        output.show(Index.preview(named, index=index, **files, **pictures), reports.changes)
         return
     if not (model["model"] or is_index(index_path_for(Folders.of(named), index))):
         model["model"] = model_for_new_indexes()
@@ -115,6 +116,7 @@ def index(
             lazy=lazy,
             **vars(engine),
             **files,
+            **pictures,
             **model,
             **vectors,
             **prompts,

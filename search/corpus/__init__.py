@@ -15,6 +15,7 @@
     calendars.py  subtitles.py        calendars and contacts; subtitles
     parsing.py    the documents of a file's content, whatever its kind, and how much text they may have
     reader.py     loads a file, and parses all but short texts in a child process with limits of time and memory
+    ocr.py         text of scanned pages and images
     separators.py  plain text of many short records; entries.py: of diaries, changelogs and chats
     dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece

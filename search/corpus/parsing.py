@@ -55,6 +55,7 @@ class Request:
         content: bytes of a file; or a text from memory, which becomes one document without a date.
         is_named: read it even if it is generated, see `SourceFile`.
         text_field, title_field: see `search.corpus.documents`.
+        recognized: text of the pages of a PDF file that are images, by page; None without OCR.
     """
 
     path: str
@@ -63,6 +64,7 @@ class Request:
     is_named: bool = False
     text_field: str | None = None
     title_field: str | None = None
+    recognized: Mapping[int, str] | None = field(default=None, repr=False)
 
 
 Read: TypeAlias = "Callable[[Request], Iterable[Item]]"
@@ -173,7 +175,7 @@ def _items(request: Request, raw: bytes, parts: FileParts, read: Read) -> Iterat
         if not raw:
             raise ReadError(path, Reason.EMPTY)
         with parts.begin(path):
-            items = _extractor(kind)(path, raw)
+            items = _extractor(request)(path, raw)
         yield from map(_complete, items)
         return
     text = decoded(path, raw)
@@ -228,13 +230,16 @@ def _parser(kind: str) -> Callable[[str, str], Document]:
     return parsers[kind]
 
 
-def _extractor(kind: str) -> Callable[[str, bytes], list[Item]]:
+def _extractor(request: Request) -> Callable[[str, bytes], list[Item]]:
     from search.corpus import markdown, office, opendocument, pdf
 
-    extractors = {"pdf": pdf.extract, "notebook": markdown.notebook, "docx": office.docx}
+    extractors: dict[str, Callable[[str, bytes], list[Item]]] = {
+        "pdf": partial(pdf.extract, recognized=request.recognized)
+    }
+    extractors |= {"notebook": markdown.notebook, "docx": office.docx}
     extractors |= {"pptx": office.pptx, "xlsx": office.xlsx, "epub": office.epub, "rtf": office.rtf}
     extractors |= {kind: partial(opendocument.document, kind=kind) for kind in ("odt", "ods", "odp")}
-    return extractors[kind]
+    return extractors[request.kind]
 
 
 def _complete(item: Item) -> Item:

@@ -6,7 +6,7 @@ import ctypes
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -16,7 +16,7 @@ from search.corpus.sources import Reason, Skipped
 from search.corpus.text import one_line
 from search.corpus.writing import Writing, clean
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import OCR_PAGES, Document
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -60,35 +60,37 @@ _OUTER_NUMBER = re.compile(r"\A\d{1,4}\b|\b\d{1,4}\Z")
 _CONTENTS = re.compile(r"(?:\. ?){6,}\w{1,5}\Z")
 
 
-def extract(path: str, raw: bytes) -> list[Document | Skipped]:
+def extract(
+    path: str, raw: bytes, recognized: Mapping[int, str] | None = None
+) -> list[Document | Skipped]:
     """Read a PDF file. Its bookmarks become headings, placed at the matching words of their pages.
 
     Text is in the order in which the file draws it; the values of form fields come at the end of the page. A `Skipped`
     names pages that are damaged or images without text. A PDF that opens without a password is read, whatever
     permissions it sets.
 
+    Args:
+        recognized: page number -> text, of pages that are images, as from `search.corpus.ocr`; None if there is no OCR.
+
     Raises:
         ReadError: "damaged", "encrypted", "no text" or "too large".
     """
-    import pypdfium2
-
-    try:
-        document = pypdfium2.PdfDocument(raw)
-    except pypdfium2.PdfiumError as error:
-        if error.err_code == _PASSWORD:
-            raise ReadError(path, Reason.ENCRYPTED, "password-protected") from None
-        raise ReadError(path, Reason.DAMAGED, "damaged or incomplete PDF") from None
+    document, texts = _opened(path, raw), recognized or {}
     whole_words = set[str]()
     read = [_page(document, index, whole_words) for index in range(len(document))]
     pages = [lines for lines, _ in read]
     pictures = [number for number, (_, is_picture) in enumerate(read, 1) if is_picture]
-    if not any(pages):
-        raise ReadError(path, Reason.NO_TEXT, "scanned pages need OCR first")
+    of_ocr = [number for number in pictures if texts.get(number, "").strip()]
+    if not any(pages) and not of_ocr:
+        missing = (
+            "scanned pages need OCR: --ocr" if recognized is None else "no text in the scanned pages"
+        )
+        raise ReadError(path, Reason.NO_TEXT, missing)
     writing = Writing(path, "pdf", len(raw))
     headings = _bookmarks(document, len(pages))
     before: list[str] = []
     for number, lines in enumerate(undivided(mark_running(pages))):
-        page = list(_paragraphs(lines))
+        page = list(_paragraphs(lines)) or _scanned(texts.get(number + 1, ""))
         body = [paragraph.text for paragraph in page if not paragraph.running]
         writing.page()
         if not _goes_on(before, body):
@@ -100,10 +102,46 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     dates = {ours: _DATE.match(info.get(theirs, "")) for theirs, ours in _DATES.items()}
     metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
     result = writing.done(info.get("Title", ""), metadata)
-    if not pictures:
+    if of_ocr:
+        result = replace(result, metadata={**result.metadata, OCR_PAGES: of_ocr})
+    without = [number for number in pictures if number not in of_ocr]
+    if not without:
         return [result]
-    left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
+    left_out = f"{len(without)} of {len(pages)} pages, the first is page {without[0]}"
     return [result, Skipped(path, Reason.NO_TEXT, f"damaged pages or images without OCR: {left_out}")]
+
+
+def _opened(path: str, raw: bytes) -> Any:
+    """Open a PDF file; raise ReadError if it is encrypted or damaged."""
+    import pypdfium2
+
+    try:
+        return pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == _PASSWORD:
+            raise ReadError(path, Reason.ENCRYPTED, "password-protected") from None
+        raise ReadError(path, Reason.DAMAGED, "damaged or incomplete PDF") from None
+
+
+def page_pictures(raw: bytes, resolution: int, most_pixels: int) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers of the pages without text that are images, and these pages as pictures of Pillow.
+
+    Args:
+        resolution: dots per inch, less for a page of more than `most_pixels`.
+    """
+    document, whole_words = _opened("", raw), set[str]()
+    for index in range(len(document)):
+        if _page(document, index, whole_words)[1]:
+            with closing(document[index]) as page:
+                width, height = page.get_size()
+                scale = min(resolution / 72, (most_pixels / max(1.0, width * height)) ** 0.5)
+                yield index + 1, page.render(scale=scale).to_pil()
+
+
+def _scanned(text: str) -> list[_Paragraph]:
+    """Return the paragraphs of a text that was recognised on a page."""
+    parts = filter(None, (" ".join(part.split()) for part in text.split("\n\n")))
+    return [_Paragraph(part, 2, False) for part in parts]
 
 
 def _page(document: Any, index: int, whole_words: set[str]) -> tuple[list[Line], bool]:

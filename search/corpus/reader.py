@@ -36,9 +36,10 @@ from search.corpus.sources import (
     refusal,
     regular_bytes,
 )
-from search.corpus.text import is_gzip
+from search.corpus.text import file_document, is_gzip
+from search.corpus.writing import clean
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import OCR_PAGES, Document, Section
 
 # Bytes of a text that is parsed in this process: a child takes 0.2 s to start. Of 4,000 hostile texts of this size,
 # none takes more than 0.2 s of processor time (benchmarks/hostile.py --patterns), and the parsers are linear.
@@ -86,6 +87,7 @@ def documents(
     *,
     text_field: str | None = None,
     title_field: str | None = None,
+    ocr: str | None = None,
 ) -> Iterator[Document | Skipped]:
     """Yield the documents of a loaded file: one, or one per record of a table.
 
@@ -95,6 +97,7 @@ def documents(
         text_field: CSV column or JSONL key that is searched. By default a well-known name ("text", "body", "abstract",
             ...), else the one with the most characters.
         title_field: CSV column or JSONL key of the title; by default a well-known name, if there is one.
+        ocr: language in which scanned pages are read, as for `search.corpus.ocr.recognized`; None: they are not.
 
     Yields:
         Documents, and a `Skipped` named `path#record` for each record without one ("empty" or "damaged"). If some pages
@@ -106,7 +109,34 @@ def documents(
             or "crashed its reader". Raised during iteration: what was yielded before is sound.
     """
     kind = kind_of(file.path)
-    return items(Request(file.path, kind, contents.raw, file.is_named, text_field, title_field))
+    texts: dict[int, str] | None = None
+    if ocr is not None and kind in ("pdf", "image"):
+        from search.corpus.ocr import recognized
+
+        texts = recognized(file.path, kind, contents.raw, ocr)
+    if kind == "image":
+        return iter([image_document(file.path, texts or {})])
+    fields = text_field, title_field
+    return items(Request(file.path, kind, contents.raw, file.is_named, *fields, texts))
+
+
+def image_document(path: str, texts: Mapping[int, str]) -> Document:
+    """Return the document of an image: a page for each of its frames.
+
+    Raises:
+        ReadError: "no text".
+    """
+    pages, text = [], ""
+    for page in range(1, max(texts, default=0) + 1):
+        pages.append(len(text))
+        text += clean(texts.get(page, "").strip()) + "\n\n"
+    if not text.strip():
+        raise ReadError(path, Reason.NO_TEXT, "no text in the picture")
+    whole = (Section(0, len(text)),)
+    read = [page for page, words in texts.items() if words.strip()]
+    return file_document(
+        path, "image", text, "", sections=whole, pages=tuple(pages), metadata={OCR_PAGES: read}
+    )
 
 
 def items(request: Request) -> Iterator[Item]:

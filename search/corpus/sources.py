@@ -171,6 +171,7 @@ _KINDS = {
     "jsonl": ".jsonl .ndjson",
     "mail": ".eml .mbox .mht .mhtml",
     "pdf": ".pdf",
+    "image": ".png .jpg .jpeg .tif .tiff .bmp .webp",
     "docx": ".docx .docm .dotx .dotm",
     "pptx": ".pptx .pptm .ppsx .ppsm .potx .potm",
     "xlsx": ".xlsx .xlsm .xltx .xltm",
@@ -221,10 +222,10 @@ _OTHER_DOCUMENTS = {
 }  # fmt: skip
 _BETTER_FORMAT = {old: new for new, listed in _OTHER_DOCUMENTS.items() for old in listed.split()}
 
-# Pictures, sound, film and fonts; archives; programs; data. Other binary files are recognised by their content.
+# Other pictures, sound, film and fonts; archives; programs; data. Other binary files are recognised by their content.
 _BINARIES = frozenset(
     """
-        .png .jpg .jpeg .gif .bmp .svg .ico .tif .tiff .webp .heic .psd .ai .eps .ttf .otf .woff
+        .gif .svg .ico .heic .psd .ai .eps .ttf .otf .woff
         .mp3 .wav .flac .ogg .opus .m4a .aac .wma .mid .mp4 .m4v .mov .avi .mkv .webm .wmv .mpg .mpeg
         .zip .tgz .bz2 .xz .zst .7z .rar .tar .jar .whl .deb .rpm .apk .iso .dmg .img
         .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .wasm
@@ -322,10 +323,12 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
 
     Args:
         name: name of the file.
-        readable: kinds of DOCUMENT_KINDS whose packages are installed.
+        readable: kinds of DOCUMENT_KINDS whose packages are installed; with "image", images are opened, too.
     """
     suffix = splitext(unpacked_name(name.lower()))[1]
     kind = _KIND_OF_SUFFIX.get(suffix)
+    if kind == "image" and (kind not in readable or suffix != splitext(name.lower())[1]):
+        return Reason.BINARY, ""
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""
     if suffix in _BETTER_FORMAT:

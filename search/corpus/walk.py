@@ -29,6 +29,7 @@ def walk(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
+    images: bool = False,
 ) -> Iterator[SourceFile | Skipped]:
     """Yield every file below `root`, or the reason why it is left out.
 
@@ -41,21 +42,24 @@ def walk(
         include: patterns as in .gitignore; if given, all other files are "excluded".
         exclude: patterns as in .gitignore; matching files and folders are "excluded". Overrides `include`.
         max_bytes: larger files are "too large".
+        images: images are files to read; else they are "binary".
 
     Raises:
         InputError: `root` is not a folder or cannot be listed. Raised at the call, before the first item.
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
-    filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes)
+    filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes, images)
     return _walk(_first_level(root), filters)
 
 
 class _Filters:
     """Patterns and size limit of the caller, which filter files in addition to ignore files."""
 
-    def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
+    def __init__(
+        self, include: Patterns | None, exclude: Patterns | None, max_bytes: int, images: bool
+    ) -> None:
         self.include, self.exclude, self.max_bytes = include, exclude, max_bytes
-        self.readable = readable()
+        self.readable = readable() | {"image"} if images else readable()
 
     def excludes(self, path: str) -> bool:
         """Return True if a file, or a folder (with a slash at the end), is left out."""

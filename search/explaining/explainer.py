@@ -89,9 +89,7 @@ def _unread(file: SourceFile, resolved: ResolvedPath, source: Source) -> tuple[s
     """Read a file that indexing would include; return the reason why it has no passage, and a detail."""
     n_records = 0
     try:
-        for item in documents(
-            file, load(file), text_field=source.text_field, title_field=source.title_field
-        ):
+        for item in documents(file, load(file), **source.fields):
             if isinstance(item, Skipped):
                 if item.path == resolved.document:
                     return item.reason, item.detail

@@ -65,6 +65,10 @@ def build_inputs(
         if value is not None and (value != "" or name in _MAY_BE_EMPTY)
     }
     source = source_of(meta, folders).changed(**selected)
+    if source.ocr:
+        from search.corpus.ocr import require_ocr
+
+        require_ocr(source.ocr_language)
     if encoder is None:
         encoder = _named_encoder(
             chosen, old, is_own(index), rebuild=rebuild, offline=offline, engine=engine

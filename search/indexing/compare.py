@@ -64,11 +64,11 @@ def _walk_folders(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
     are not treated as deleted.
     """
     if not source.folders:
-        yield from walk(root, include=source.include, exclude=source.exclude)
+        yield from walk(root, include=source.include, exclude=source.exclude, images=source.ocr)
     for name in source.folders:
         folder, items = root / name, []
         if folder.is_dir() and folder.resolve() == folder:
-            items = list(walk(folder, include=source.include, exclude=source.exclude))
+            items = list(walk(folder, include=source.include, exclude=source.exclude, images=source.ocr))
         yield from (replace(item, path=f"{name}/{item.path}") for item in items)
         if not any(isinstance(item, SourceFile) for item in items):
             yield Skipped(name, Reason.NOTHING_THERE, is_folder=True)

@@ -101,8 +101,7 @@ def read_changed(
             if old_sha256 is None and not stored and contents.sha256 in lost:
                 outcome, work.renamed_from = Outcome.RENAMED, lost.pop(contents.sha256)
                 stored = documents_of(work.renamed_from)
-            fields = {"text_field": source.text_field, "title_field": source.title_field}
-            for read in documents(file, contents, **fields):
+            for read in documents(file, contents, **source.fields):
                 if isinstance(read, Skipped):
                     work.skipped.append(read)
                     continue

@@ -244,10 +244,9 @@ class Run:
                 raise InputError(
                     f"the index in '{self.index}' belongs to {folders.described}. Give another --index, or --rebuild."
                 )
-            stored, source = Source.from_dict(meta["source"]), self.source
-            fields = (stored.text_field, stored.title_field)
+            stored = Source.from_dict(meta["source"])
             # An index without "languages" was made before they were recorded.
-            if fields != (source.text_field, source.title_field) or "languages" not in meta:
+            if stored.fields != self.source.fields or "languages" not in meta:
                 self.writer.read_again()
         self.writer.note(
             languages=True,

@@ -41,7 +41,7 @@ from search.store.conditions import (
 )
 
 KINDS = (
-    "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
+    "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "image", "docx", "pptx", "xlsx", "epub",
     "notebook", "odt", "ods", "odp", "rtf", "org", "asciidoc", "tex", "man", "subtitles", "ics", "vcf",
 )  # fmt: skip
 

@@ -145,6 +145,10 @@ BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "
 """Filter names of a document's or passage's own fields; no annotation can use them."""
 
 
+OCR_PAGES = "ocr_pages"
+"""Name of the metadata that lists the pages whose text was recognised in a picture."""
+
+
 @dataclass(frozen=True)
 class NamedDocument:
     """Name, title and ID of a document in an index.

@@ -51,6 +51,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 WEIGHT = 0.75
 # Default weight for a query in a language that the default model does not read; chosen with benchmarks/asked.py.
 FOREIGN_WEIGHT = 0.5
+# Language of text in pictures: whatever the models in RapidOCR's package read.
+MULTI = "multi"
 # Weight of late interaction in a reranked score; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
 LATE_SHARE = 0.5
 
@@ -325,6 +327,28 @@ class FileOptions(TypedDict, total=False):
     ]
 
 
+class PictureOptions(TypedDict, total=False):
+    """Options to read text in pictures."""
+
+    ocr: Annotated[
+        bool | None,
+        Option(
+            None,
+            "Read scanned pages of PDF files, and images (extra ocr).",
+            flags=("--ocr/--no-ocr",),
+        ),
+    ]
+    ocr_language: Annotated[
+        str | None,
+        Option(
+            None,
+            "Other script or language: cyrillic, arabic, korean, ... Default: multi (Latin, Chinese, Japanese).",
+            "NAME",
+            "Files",
+        ),
+    ]
+
+
 class TokenVectorOptions(TypedDict, total=False):
     """Option to store token vectors in addition to the embeddings of passages."""
 
@@ -338,8 +362,8 @@ class TokenVectorOptions(TypedDict, total=False):
     ]
 
 
-class SourceOptions(FileOptions, TokenVectorOptions, total=False):
-    """Options that select the files of a folder to index, and store token vectors."""
+class SourceOptions(FileOptions, PictureOptions, TokenVectorOptions, total=False):
+    """Options that select the files of a folder to index, read pictures, and store token vectors."""
 
 
 class BuildOptions(EncoderOptions, SourceOptions, total=False):

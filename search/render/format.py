@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
+from search.records.documents import OCR_PAGES
 from search.records.visible_text import visible
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ def where(location: Location) -> str:
         return path
     first, last = location.line_start, location.line_end
     return f"{path}:{first}" if first == last else f"{path}:{first}-{last}"
+
+
+def read_by(hit: Hit) -> str:
+    """Return ", read by OCR" for a hit on a page whose text was recognised in a picture; else ""."""
+    return ", read by OCR" if hit.page in hit.metadata.get(OCR_PAGES, ()) else ""
 
 
 def name_of_file(location: Location) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.errors import IndexDamaged, InputError, quoted
 from search.records.fingerprint import Fingerprint
+from search.records.options import MULTI
 from search.records.reports import MEMORY
 
 if TYPE_CHECKING:
@@ -213,6 +214,22 @@ class Source:
     title_field: str | None = None
     token_vectors: bool = False
     folders: tuple[str, ...] = ()  # paths of several folders, relative to the root
+    ocr: bool = False
+    ocr_language: str = MULTI
+
+    @property
+    def ocr_language_if_on(self) -> str | None:
+        """Language in which text in pictures is read; None if it is not read."""
+        return self.ocr_language if self.ocr else None
+
+    @property
+    def fields(self) -> dict[str, str | None]:
+        """Arguments of `search.corpus.documents` that decide how files are read."""
+        return {
+            "text_field": self.text_field,
+            "title_field": self.title_field,
+            "ocr": self.ocr_language_if_on,
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
