@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from weakref import finalize
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import SearchError
+from search.errors import InputError, SearchError
 from search.ranking.question import Example, Query
 from search.records.hits import Cluster, Hit, Hits
+from search.records.memory_document import document_id
 from search.records.option_tools import documented
 from search.records.options import (
     BuildOptions,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.explanations import Explanation
+    from search.records.filter_text import Filter
     from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.options import SourceOptions
     from search.records.reports import (
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     )
 
     AnyHit: TypeAlias = Hit | int | str | Path
+    Ids: TypeAlias = str | int | Iterable[str | int]
     OnProgress: TypeAlias = Callable[[Progress], None]
 
 
@@ -330,7 +333,8 @@ class Index:
         each passage.
 
         Args:
-            documents: `search.Document`s, or mappings with their fields. Other keys of a mapping are metadata.
+            documents: `search.Document`s, or mappings with their fields; or a single one. Other keys of a mapping are
+                metadata. A whole number as an ID is its digits.
             progress: callback, called often with the progress.
 
         Raises:
@@ -352,26 +356,94 @@ class Index:
 
         return upsert(self._searcher.memory_folder, self.encoder, documents, new=True, progress=progress)
 
-    def delete(self, ids: Iterable[str]) -> Upserted:
+    def delete(self, ids: Ids | None = None, *, where: Filter | None = None) -> Upserted:
         """Delete documents from memory; IDs that do not exist are ignored.
 
+        Args:
+            ids: one ID, or several; None for all documents that pass the filter.
+            where: a filter, as for `query`: documents with a passage that passes it, of those with the IDs.
+
         Raises:
-            InputError: the index belongs to a folder.
+            InputError: the index belongs to a folder, or neither IDs nor a filter are given.
             IndexLocked: as for `upsert`.
         """
         from search.indexing.memory import delete
 
-        return delete(self._searcher.memory_folder, [ids] if isinstance(ids, str) else ids)
+        if ids is None and where is None:
+            raise InputError("delete needs IDs or a filter. To delete the whole index, use remove().")
+        return delete(self._searcher.memory_folder, self._searcher.chosen(ids, where))
 
-    def get(self, ids: Iterable[str]) -> list[Document]:
-        """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out.
+    def set_metadata(self, id: str, values: Mapping[str, Any]) -> Upserted:
+        """Change metadata of a document from memory; its text stays, and nothing is encoded.
+
+        Args:
+            id: ID of the document.
+            values: new values of fields; None removes a field. Other fields stay.
 
         Raises:
-            InputError: the index belongs to a folder.
+            InputError: there is no such document, or the index belongs to a folder.
+            IndexLocked: as for `upsert`.
         """
+        from search.indexing.memory import set_metadata
+
+        return set_metadata(self._searcher.memory_folder, self.encoder, document_id(id), values)
+
+    def get(
+        self,
+        ids: Ids | None = None,
+        *,
+        where: Filter | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Return documents from memory.
+
+        Args:
+            ids: one ID, or several: the documents come in their order, and IDs that do not exist are left out. None for
+                all, in the order in which they were added.
+            where, limit, offset: as for `ids`.
+
+        Raises:
+            InputError: the index belongs to a folder, or another argument is invalid.
+        """
+        chosen = self._searcher.chosen(ids, where, limit, offset)
         with self._searcher.store.reading() as snapshot:
             snapshot.facts.folders.require_memory()
-            return snapshot.memory_documents([ids] if isinstance(ids, str) else ids)
+            return snapshot.memory_documents(chosen)
+
+    def peek(self, limit: int = 5) -> list[Document]:
+        """Return the first documents from memory; see `get`."""
+        return self.get(limit=limit)
+
+    def ids(self, *, where: Filter | None = None, limit: int | None = None, offset: int = 0) -> list[str]:
+        """Return the IDs of documents: of documents from memory as they were added, of files their names by path.
+
+        Args:
+            where: a filter, as for `query`; only documents with a passage that passes it.
+            limit: maximum number of IDs; None for all.
+            offset: number of IDs to skip.
+
+        Raises:
+            InputError: the filter, `limit` or `offset` is invalid; or the index is on a server, which cannot list them.
+        """
+        return self._searcher.ids(where, limit, offset)
+
+    def count(self, *, where: Filter | None = None) -> int:
+        """Return the number of documents, or of those with a passage that passes a filter; see `ids`."""
+        return len(self.ids(where=where))
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """An index is true, also without documents."""
+        return True
+
+    def __contains__(self, id: object) -> bool:
+        """Return True if the index has a document with this ID; see `ids`."""
+        id = document_id(id)
+        return isinstance(id, str) and self._searcher.has_document(id)
 
     @staticmethod
     def export(
@@ -615,7 +687,7 @@ class Index:
         """
         return self._searcher.explain_similar(example, hit, unlinked)
 
-    def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
+    def duplicates(self, threshold: float = 0.95, *, where: Filter | None = None) -> list[Cluster]:
         """Return clusters of near-duplicate passages: all pairs with a cosine of at least `threshold` are joined.
 
         The search is exact. With d = 384, 100,000 passages took 32 s and 0.8 GB (2 cores, shared with other work).
@@ -631,7 +703,9 @@ class Index:
 
         return near_copies(self._searcher.store, threshold, combined_filter(where=where))
 
-    def facets(self, where: str | None = None, among: Sequence[Hit] | None = None) -> tuple[Facet, ...]:
+    def facets(
+        self, where: Filter | None = None, among: Sequence[Hit] | None = None
+    ) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search, with their most frequent values and a filter for each value.
 
         Fields are kind, folder, language, years of dates, annotations, and other metadata with values that many

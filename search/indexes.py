@@ -27,6 +27,7 @@ from search.index import Index, searcher_of
 from search.ranking.identifiers import with_identifiers
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
+from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits, Verdict
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
@@ -138,9 +139,8 @@ class Indexes:
                 searcher_of(index).share(self.encoder)
         selection = Selection.of(k, **select_options(options, SelectionOptions))
         if isinstance(text, str):
-            rest, options["where"] = parse_query(
-                str(as_question(text)), options.get("where"), self._passes
-            )
+            where = filter_text(options.get("where"))
+            rest, options["where"] = parse_query(str(as_question(text)), where, self._passes)
             rest, _ = with_identifiers(rest, lambda word: self._passes(f'text:"{word}"'))
             text = Question.of(rest)
         if options.get("weight") is None and options.get("mode") in (None, "hybrid"):

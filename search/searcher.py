@@ -7,7 +7,7 @@ parts of a score, the words that count, the place of a document. They take it fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -34,7 +34,9 @@ from search.ranking.question import (
 )
 from search.ranking.rank import rank_passages, ranked, scored
 from search.ranking.selection import Selection
+from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
+from search.records.memory_document import document_id
 from search.records.option_tools import Ranking, documented, select_options, split_options
 from search.records.options import (
     FOREIGN_WEIGHT,
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from search.records.document_map import DocumentMap
     from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
+    from search.records.filter_text import Filter
     from search.records.tokens import Layer
     from search.store.conditions import Where
     from search.store.snapshot import Ids, Snapshot
@@ -418,7 +421,38 @@ class Searcher:
         explainer = self.explainer(question, self.ranking(question, ranking_options))
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
-    def facets(self, where: str | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
+    def ids(self, where: Filter | None, limit: int | None, offset: int) -> list[str]:
+        """Return the IDs of documents; see `Index.ids`."""
+        if offset < 0 or (limit is not None and limit < 0):
+            raise InputError(f"limit and offset are numbers from 0, not {limit} and {offset}.")
+        with self.store.reading() as snapshot:
+            passing = snapshot.passing(combined_filter(where=where))
+            names = snapshot.document_names(passing)
+        return names[offset : None if limit is None else offset + limit]
+
+    def chosen(
+        self,
+        ids: str | int | Iterable[str | int] | None,
+        where: Filter | None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[str]:
+        """Return the IDs of documents, in the order of `ids`, that pass a filter; see `Index.get`."""
+        if ids is None:
+            return self.ids(where, limit, offset)
+        several = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
+        names = list(map(document_id, several))
+        if where is not None:
+            passing = set(self.ids(where, None, 0))
+            names = [id_ for id_ in names if id_ in passing]
+        return names[offset : None if limit is None else offset + limit]
+
+    def has_document(self, id_: str) -> bool:
+        """Return True if the index has a document with this ID; see `Index.ids`."""
+        with self.store.reading() as snapshot:
+            return snapshot.has_document(id_)
+
+    def facets(self, where: Filter | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search; see `Index.facets`."""
         ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
         with self.store.reading() as snapshot:
@@ -582,7 +616,8 @@ class Searcher:
         """Split a query into its question and its filter; see `search.ranking.question`."""
         question = as_question(query)
         if isinstance(query, str):
-            text, filters["where"] = parse_query(query, filters.get("where"), self.passes)
+            where = filter_text(filters.get("where"))
+            text, filters["where"] = parse_query(query, where, self.passes)
             question, _ = with_identifiers(text, lambda word: self.passes(f'text:"{word}"'))
         return question, combined_filter(**filters)
 

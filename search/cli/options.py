@@ -21,6 +21,7 @@ import typer
 from search.cli.output import note, progress_bar, stopped_gently
 from search.errors import IndexNotFound, SearchError
 from search.records import option_tools, options
+from search.records.filter_text import Filter
 from search.records.options import EngineName
 
 if TYPE_CHECKING:
@@ -89,10 +90,10 @@ def declared_option(kind: type, name: str) -> Any:
 
 
 def _typed(type_: Any) -> Any:
-    """Return the type of an option for Typer: list[str] for a sequence, str for `int | str`."""
+    """Return the type of an option for Typer: list[str] for a sequence, str for `int | str` and for filters."""
     if type_ == Sequence[str] | None:
         return list[str] | None
-    return str | None if type_ == int | str | None else type_
+    return str | None if type_ in (int | str | None, Filter | None) else type_
 
 
 def panel(name: str) -> Callable[..., Any]:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 from search.corpus import Cutter, Skipped, SourceFile
 from search.corpus.dates import dated
@@ -58,6 +59,7 @@ from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
 from search.store.home import is_own, rebuild_command
 from search.store.layout import require_usable_path
+from search.store.passages import SnapshotReader
 from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.writer import FileUpdate, Writer, writing
@@ -222,23 +224,57 @@ def upsert(
         FingerprintMismatch: the index was built with another model.
         IndexLocked: another process has been writing to the index for a minute.
     """
-    started = time.monotonic()
-    checked = [_normal(Document.of(document)) for document in documents]
-    by_id = {document.id: document for document in checked}
+    checked = [_normal(Document.of(document)) for document in _several(documents)]
     with _opened(index) as writer:
-        meta = all_meta(writer.connection)
-        settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
-        fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
-        fingerprint_of(meta).require_equal(fingerprint)
-        run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
-        stored = writer.hashes(by_id)
-        repeated = Counter(document.id for document in checked) - Counter(by_id.keys())
-        if new and (existing := [*repeated, *stored]):
-            raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
-        works = [_work(document, stored) for document in by_id.values()]
-        works = [work for work in works if work.outcome is not Outcome.UNCHANGED]
-        if works:
-            _store(run, works, by_id)
+        return _upserted(writer, index, encoder, checked, new=new, progress=progress)
+
+
+def set_metadata(index: Path, encoder: Encoder, id_: str, values: Mapping[str, Any]) -> Upserted:
+    """Change metadata of a document; see `Index.set_metadata`.
+
+    Raises:
+        InputError: there is no such document, or the index belongs to a folder.
+        IndexLocked: another process has been writing to the index for a minute.
+    """
+    with _opened(index) as writer:
+        stored = SnapshotReader(writer.connection).memory_documents([id_])
+        if not stored:
+            raise InputError(f"no document {id_!r} in the index. Add it with upsert.")
+        merged = {**stored[0].metadata, **values}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        return _upserted(writer, index, encoder, [_normal(replace(stored[0], metadata=kept))])
+
+
+def _several(documents: Documents) -> Iterable[Document | Mapping[str, Any]]:
+    """Return documents; a single one as a list."""
+    return [documents] if isinstance(documents, Document | Mapping) else documents
+
+
+def _upserted(
+    writer: Writer,
+    index: Path,
+    encoder: Encoder,
+    documents: Sequence[Document],
+    *,
+    new: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Upserted:
+    """Store checked documents with an open writer; see `upsert`."""
+    started = time.monotonic()
+    by_id = {document.id: document for document in documents}
+    meta = all_meta(writer.connection)
+    settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
+    fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
+    fingerprint_of(meta).require_equal(fingerprint)
+    run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
+    stored = writer.hashes(by_id)
+    repeated = Counter(document.id for document in documents) - Counter(by_id.keys())
+    if new and (existing := [*repeated, *stored]):
+        raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
+    works = [_work(document, stored) for document in by_id.values()]
+    works = [work for work in works if work.outcome is not Outcome.UNCHANGED]
+    if works:
+        _store(run, works, by_id)
     return Upserted(
         **{name: run.counts[name] for name in ("added", "changed", "encoded", "reused")},
         unchanged=len(by_id) - len(works),

@@ -28,6 +28,7 @@ from datetime import datetime, timedelta
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS
+from search.records.filter_text import Filter, filter_text
 from search.store.conditions import (
     Condition,
     Field,
@@ -82,16 +83,17 @@ def parse(text: str) -> Where:
     return Where(text, _Parser(text).filter())
 
 
-def combined(where: str | None = None, **limits: str | None) -> Where | None:
+def combined(where: Filter | None = None, **limits: str | None) -> Where | None:
     """Combine a filter with `since` and `until`, the first and last date of documents; None if all three are missing.
 
     Raises:
         InputError: one of them is invalid.
     """
-    conditions = [] if where is None else [parse(where).condition]
+    text = filter_text(where)
+    conditions = [] if text is None else [parse(text).condition]
     conditions += [_limit(name, time) for name, time in limits.items() if time is not None]
     joined = Joined("and", tuple(conditions))
-    return Where(where or " and ".join(limits), joined) if conditions else None
+    return Where(text or " and ".join(limits), joined) if conditions else None
 
 
 def _limit(name: str, time: str) -> Condition:

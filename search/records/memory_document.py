@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from search.errors import InputError
@@ -40,8 +41,8 @@ class MemoryDocument:
             own = {name: values.pop(name) for name in _FIELDS & values.keys()}
             if values:
                 own["metadata"] = {**values, **own.get("metadata", {})}
-            if type(own.get("id")) is int:
-                own["id"] = str(own["id"])
+            if "id" in own:
+                own["id"] = document_id(own["id"])
             missing = [name for name in ("id", "text") if name not in own]
             if missing:
                 raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
@@ -87,6 +88,16 @@ class MemoryDocument:
         return {name: value for name, value in values.items() if value or name in ("id", "text")}
 
 
+def document_id(value: Any) -> Any:
+    """Return a whole number, also one of NumPy, as the ID of a document; other values are returned as they are.
+
+    Example:
+        >>> document_id(12), document_id("T-1")
+        ('12', 'T-1')
+    """
+    return str(int(value)) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
 @dataclass(frozen=True)
 class DamagedDocument:
     """A document from memory that its index does not give back as it was stored.
@@ -107,4 +118,4 @@ class DamagedDocument:
 
 _FIELDS = {item.name for item in fields(MemoryDocument)}
 Document = MemoryDocument  # the public name
-Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]]"
+Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]] | Document | Mapping[str, Any]"

@@ -19,6 +19,7 @@ from typing import (
     get_args,
 )
 
+from search.records.filter_text import Filter
 from search.records.tokens import Layer
 
 
@@ -98,7 +99,7 @@ class FilterOptions(TypedDict, total=False):
     """Options that filter the passages to rank."""
 
     where: Annotated[
-        str | None,
+        Filter | None,
         Option(
             None,
             "Only passages that match: path:docs/** and not kind=code",

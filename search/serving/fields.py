@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from search.errors import InputError, quoted
+from search.records.filter_text import Filter
 from search.records.option_tools import declared, select_options
 
 LONGEST_QUERY = 2_000  # characters of a query or filter
@@ -27,6 +28,7 @@ _BY_TYPE: dict[Any, Any] = {
     int: Annotated[int, Field(le=LAST_HIT)],
     float | None: Annotated[float, Field(allow_inf_nan=False)] | None,
     str | None: Text | None,
+    Filter | None: Text | None,
     Sequence[str] | None: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)],
 }
 _BY_NAME: dict[str, Any] = {

@@ -300,6 +300,41 @@ class SnapshotReader:
             for document in islice(matches, offset, offset + most)
         ]
 
+    def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
+        """Return the names of documents: of documents from memory as they were added, of files by path.
+
+        Args:
+            passages: IDs of passages; only their documents are named. None for all documents.
+        """
+        if self.facts.folders.memory:
+            select, order = "SELECT DISTINCT files.id, path, 0 FROM files", "ORDER BY files.id"
+        else:
+            select = (
+                "SELECT DISTINCT documents.id, path, record FROM documents JOIN files ON files.id = file"
+            )
+            order = "ORDER BY path, record"
+        if passages is None:
+            rows = self.connection.execute(f"{select} {order}")
+        else:
+            join = "JOIN documents ON documents.file = files.id" if self.facts.folders.memory else ""
+            rows = self.connection.execute(
+                f"{select} {join} JOIN passages ON passages.document = documents.id "
+                f"WHERE passages.id IN (SELECT value FROM json_each(?)) {order}",
+                (json.dumps(passages.tolist()),),
+            )
+        return [name_of(path, record) for _, path, record in rows]
+
+    def has_document(self, name: str) -> bool:
+        """Return True if there is a document of this name: an ID from memory, or a path, also with "#" and a record."""
+        if self.facts.folders.memory:
+            select = "SELECT 1 FROM files WHERE path = ?"
+            return self.connection.execute(select, (os.fsencode(name),)).fetchone() is not None
+        path, _, record = name.rpartition("#")
+        names = [(name, 0), *([(path, int(record))] if path and record.isdecimal() else [])]
+        select = "SELECT 1 FROM documents JOIN files ON files.id = file WHERE path = ? AND record = ?"
+        rows = (self.connection.execute(select, (os.fsencode(file), record)) for file, record in names)
+        return any(row.fetchone() for row in rows)
+
     def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
         """Return (id, name, title, kind) of every document whose ID is a multiple of `step`."""
         rows = self.connection.execute(

@@ -282,6 +282,12 @@ class MilvusSnapshot(Snapshot):
     def passages_linked_with(self, documents: Collection[int]) -> set[int]:
         raise self._cannot_list()
 
+    def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
+        raise self._cannot_list()
+
+    def has_document(self, name: str) -> bool:
+        raise self._cannot_list()
+
     def count_files(self, passages: Iterable[int]) -> int:
         return len({passage.path for passage in self.stored(passages).values()})
 
