@@ -83,7 +83,7 @@ def test_documents_are_indexed_with_pages_and_reasons_for_skipping(
         "document format": ["old.doc (unsupported format; save it as .docx)"],
         "empty": ["empty.xlsx"],
         "encrypted": ["closed.pdf (password-protected)"],
-        "no text": ["scan.pdf (scanned pages need OCR first)"],
+        "no text": ["scan.pdf (scanned pages need OCR: --ocr)"],
     }
     hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
     by_name = {

@@ -1,4 +1,4 @@
-"""What programs expect of a store of documents: ids, len, in, count, get, delete, set_metadata, peek."""
+"""Verbs of a document store: ids, len, in, count, get, delete, set_metadata, peek."""
 
 from __future__ import annotations
 
