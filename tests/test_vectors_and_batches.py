@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,5 +85,23 @@ def test_records_are_plain_json_types(index: Index) -> None:
     assert values["passage_id"] == hit.passage_id
     assert hit.explanation is not None
     assert values["explanation"] == hit.explanation.to_dict()
-    assert values["explanation"]["contributions"] == hit.explanation.contributions.tolist()
+    whole = hit.to_dict(matrices=True)["explanation"]
+    assert whole == hit.explanation.to_dict(matrices=True)
+    assert whole["contributions"] == hit.explanation.contributions.tolist()
     assert "explanation" not in index.query("door", k=1)[0].to_dict()
+
+
+def test_an_explanation_without_matrices_is_short_and_sums_to_the_score(index: Index) -> None:
+    for options in ({}, {"mode": "dense"}, {"mode": "lexical"}, {"rerank": "late"}):
+        hits = index.query("open the door with a key", k=3, explain=True, **options)  # type: ignore[arg-type]
+        values = hits.to_dict()
+        assert json.loads(json.dumps(values)) == values and values.keys() == {"hits"}
+        assert values["hits"] == [hit.to_dict() for hit in hits]
+        for hit, record in zip(hits, values["hits"], strict=True):
+            why = record["explanation"]
+            total = sum(share["contribution"] for share in why["shares"]) + why["residual"]
+            assert total == pytest.approx(hit.score, abs=1e-12) and abs(why["residual"]) < 2e-5
+            text = hit.text
+            words = {text[start:end] for start, end, _ in why["passage_words"]}
+            assert words <= set(re.findall(r"[\w'-]+", text))
+            assert len(json.dumps(why)) < 4_000

@@ -33,9 +33,14 @@ class NotebookMixin:
 
     drawer: ClassVar[partial[Any]]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON types, with the keys of --json; matrices become lists of rows."""
-        return dict(self.drawer().as_dict(self))
+    def to_dict(self, *, matrices: bool = False) -> dict[str, Any]:
+        """Return the record as plain JSON types; matrices become lists of rows.
+
+        Args:
+            matrices: return an explanation whole, with the keys of --json and all matrices. Without it, an explanation
+                has the score, its parts and the share of each word, in less than 4 kB.
+        """
+        return dict(self.drawer().as_dict(self, matrices))
 
     def _repr_html_(self) -> str:
         return self.drawer().html(self)

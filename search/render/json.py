@@ -44,6 +44,8 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
 # A list of numbers in a JSON document; texts cannot be mistaken for one, as their line breaks are escaped.
 _NUMBERS = re.compile(r"\[\n\s*(-?\d[^\[\]{}\"]*)\]")
 
+_LEAST_CONTRIBUTION = 0.001  # of a word of the passage, in a compact explanation
+
 _JSON_TYPES = {str, int, float, bool, type(None)}
 
 
@@ -109,6 +111,41 @@ def matrices(why: Explanation, by: Literal["token", "word"] = "token") -> dict[s
         words = why.words()
         record["words"] = {"query": words.query, "passage": words.passage, **_rounded(words)}
     return plain(record) | {"shares": why.shares()}
+
+
+def compact_explanation(why: Explanation) -> dict[str, Any]:
+    """Return an explanation without matrices: the score and its parts, and what each word added to it.
+
+    Contributions are rounded. `shares` and `residual`, which has the rounding errors, sum to the score. `passage_words`
+    has start, end and contribution of words in the passage's text, without those of less than a thousandth; `offset` is
+    the share of what the model adds to any text, which is also among the shares.
+    """
+    shares: list[dict[str, Any]] = [
+        {
+            "text": share.text,
+            "kind": share.kind,
+            "start": share.start,
+            "end": share.end,
+            "contribution": round(share.contribution, 6),
+            "partners": [partner.text for partner in share.partners],
+        }
+        for share in why.shares(partners=2)
+    ]
+    return {
+        "query": why.query,
+        "score": why.score,
+        "cosine": why.cosine,
+        "weight": why.weight,
+        "layer": why.layer,
+        "shares": shares,
+        "passage_words": [
+            [item.word.start, item.word.end, round(item.contribution, 4)]
+            for item in why.passage_words()
+            if item.word.kind == "word" and abs(item.contribution) >= _LEAST_CONTRIBUTION
+        ],
+        "offset": round(why.weight * why.offset, 6),
+        "residual": why.score - sum(share["contribution"] for share in shares),
+    }
 
 
 def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:

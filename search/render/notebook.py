@@ -48,9 +48,15 @@ _COLOURS: dict[Scale, tuple[str, str]] = {
 _DEEPEST = 0.75  # opacity of the deepest colour
 
 
-def as_dict(record: Any) -> dict[str, Any]:
-    """Return a record as the dictionary that `--json` prints; a hit includes its explanation, if any."""
-    whole = json.hits([record])[0] if isinstance(record, Hit) else record
+def as_dict(record: Any, matrices: bool) -> dict[str, Any]:
+    """Return a record as a dictionary, see `NotebookMixin.to_dict`; hits include their explanations, if any."""
+    explained = None if matrices else json.compact_explanation
+    if isinstance(record, Hits):
+        coverage = {"coverage": record.coverage} if record.coverage else {}
+        return dict(json.plain({"hits": json.hits(record, explained=explained), **coverage}))
+    if isinstance(record, Hit):
+        return dict(json.plain(json.hits([record], explained=explained)[0]))
+    whole = explained(record) if explained and isinstance(record, Explanation) else record
     return dict(json.plain(whole))
 
 
