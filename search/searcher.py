@@ -423,8 +423,7 @@ class Searcher:
 
     def ids(self, where: Filter | None, limit: int | None, offset: int) -> list[str]:
         """Return the IDs of documents; see `Index.ids`."""
-        if offset < 0 or (limit is not None and limit < 0):
-            raise InputError(f"limit and offset are numbers from 0, not {limit} and {offset}.")
+        _require_part(limit, offset)
         with self.store.reading() as snapshot:
             passing = snapshot.passing(combined_filter(where=where))
             names = snapshot.document_names(passing)
@@ -438,6 +437,7 @@ class Searcher:
         offset: int = 0,
     ) -> list[str]:
         """Return the IDs of documents, in the order of `ids`, that pass a filter; see `Index.get`."""
+        _require_part(limit, offset)
         if ids is None:
             return self.ids(where, limit, offset)
         several = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
@@ -534,6 +534,38 @@ class Searcher:
 
         words = self.keywords_of(text)
         return counted(self.store, words, self.ranking(words, options))
+
+    def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Score any texts for a query by late interaction, in [-1, 1]; see `search.ranking.rerank`.
+
+        A text that is longer than the model reads is cut, and has the score of its best part.
+
+        Raises:
+            InputError: the query is empty or too long.
+            ModelError: the model has no token vectors.
+        """
+        from search.corpus.text import file_document
+        from search.indexing.read import cutter_for
+        from search.ranking.question import encoded_text
+        from search.ranking.rerank import LateInteraction
+        from search.records.documents import Section
+        from search.store.settings import PassageSettings
+
+        with query_fits():
+            encoded = encoded_text(str(as_question(query)), self.encoder, [-1])
+        cutter = cutter_for(self.encoder, PassageSettings())
+        pieces: list[tuple[int, str]] = []
+        for number, text in enumerate(texts):
+            document = file_document(str(number), "text", text, "", sections=(Section(0, len(text)),))
+            pieces += [(number, passage.text) for passage in cutter.cut(document)] or [(number, text)]
+        assert encoded.tokens is not None
+        late = LateInteraction(self.encoder, encoded.tokens)
+        with self.store.reading() as snapshot:
+            scores = late.relevance(snapshot, [text for _, text in pieces])
+        best = [-1.0] * len(texts)
+        for (number, _), score in zip(pieces, scores, strict=True):
+            best[number] = max(best[number], score)
+        return best
 
     def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
         """List the documents whose name or title contains all words of `part`, sorted by name.
@@ -689,6 +721,12 @@ def _example_query(
     if unlinked:
         return unlinked_query(snapshot, ids)
     return query_of(snapshot, ids), ids if same_document else snapshot.siblings(ids)
+
+
+def _require_part(limit: int | None, offset: int) -> None:
+    """Raise InputError for a negative limit or offset of a list."""
+    if offset < 0 or (limit is not None and limit < 0):
+        raise InputError(f"limit and offset are numbers from 0, not {limit} and {offset}.")
 
 
 def take_encoder(options: Any) -> AnyEncoder | None:

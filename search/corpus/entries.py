@@ -21,6 +21,7 @@ from itertools import pairwise
 
 from search.records.documents import Document, Section
 
+_MOST_LINES = 500_000  # of a file; a list of more takes too much memory
 _FEWEST = 5  # entries of a file, or times
 _PAUSE = 60  # minutes
 
@@ -44,7 +45,10 @@ _VERSION = re.compile(
 )
 _DAY = re.compile(rf"{_NUMBERS}|{_WORDS}(?:{_OF_YEAR})?")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\r?\n|\r[^\S\n]*\r")
-_TIME = re.compile(r"(?<![\d:.])(\d{1,2}):(\d\d)(?::\d\d)?(?:[.,]\d{1,6})?(?:\s?([AaPp])\.?[Mm]\b)?")
+_TIME = re.compile(
+    r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?::\d\d)?(?:[.,]\d{1,6})?(?:\s?([AaPp])\.?[Mm]\b)?"
+)
+_STAMP_FIRST = re.compile(r"[\[(<]?\d")
 _LONGEST_HEADING = 100
 _LONGEST_STAMP = 48  # characters of a line in which its time stands
 _LARGEST_SHARE_OF_HEADINGS = 0.5
@@ -55,7 +59,7 @@ _SMALLEST_SHARE_OF_LETTERS = 0.82
 
 def with_entries(document: Document) -> Document:
     """Return a plain text with its entries or conversations set apart; unchanged if it is no text of this kind."""
-    if document.records:
+    if document.records or document.text.count("\n") > _MOST_LINES:
         return document
     lines = list(_lines(document.text))
     for pattern in (_DATED, _VERSION):
@@ -113,6 +117,7 @@ def _conversations(text: str, lines: list[tuple[int, int]]) -> list[int]:
         (start, match)
         for start, end in lines
         if (match := _TIME.search(text, start, min(end, start + _LONGEST_STAMP)))
+        and _is_time_of_day(text, start, match)
     ]
     is_regular = len(stamps) >= max(_FEWEST, _SMALLEST_SHARE_OF_TIMES * len(lines))
     if not is_regular or not _is_prose(text, lines, stamps):
@@ -135,13 +140,23 @@ def _is_prose(text: str, lines: list[tuple[int, int]], stamps: list[tuple[int, r
 
 
 def _start_of_message(text: str, before: int, start: int) -> int:
-    """Return where the message with the time in the line at `start` begins: after the last blank line, if there is one.
+    """Return where the message with a time in the line at `start` begins.
+
+    If the line begins with the date and time, that is the line; else lines before it may have the name of the writer,
+    so it is after the last blank line.
 
     Args:
         before: end of the time of the previous message.
     """
+    if _STAMP_FIRST.match(text, start):
+        return start
     ends = [blank.end() for blank in _BLANK_LINE.finditer(text, before, start)]
     return ends[-1] if ends else start
+
+
+def _is_time_of_day(text: str, start: int, time: re.Match[str]) -> bool:
+    """Return False for what is probably no time: "3:16" at the beginning of a line, without a date before it."""
+    return len(time[1]) == 2 or bool(time[3]) or _DAY.search(text, start, time.start()) is not None
 
 
 def _moment(text: str, start: int, time: re.Match[str]) -> tuple[str, int]:

@@ -55,7 +55,8 @@ _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])
 _CODE = re.compile(r"`[^`]*`")
 # The target of a link to a file, without its title: [the beds](<../garden/Vegetable beds.md#soil> "soil").
 _TARGET = re.compile(
-    r"(?<!!)\[[^\[\]\n]*\]\(\s*(?!<?(?:[a-z][a-z\d+.-]*:|//|#))(?:<([^<>\n]+)>|([^\s()<>]+))"
+    r"(?<!!)\[[^\[\]\n]*\]\(\s*(?!<?(?:[A-Za-z][A-Za-z\d+.-]*:|//|#))"
+    r"(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*))"
 )
 _LINK = re.compile(r"\[\[\s*([^\[\]|#^\n]*[^\[\]|#^\s])")
 
@@ -138,7 +139,7 @@ class Markdown:
         self._seen = after - 1
 
     def files(self, path: str) -> list[str]:
-        """Return the names of the files that links lead to: their paths without suffix, in the indexed folder.
+        """Return the files that links lead to: their paths in the indexed folder, after a slash.
 
         Args:
             path: of the text, in the same folder.
@@ -147,9 +148,8 @@ class Markdown:
         for target in self.targets:
             file = unquote(re.split("[#?]", target, maxsplit=1)[0])
             if file and not file.endswith("/"):
-                whole = posixpath.normpath(posixpath.join("/", posixpath.dirname(path), file))
-                names[posixpath.splitext(whole)[0][1:]] = None
-        names.pop(posixpath.splitext(path)[0], None)
+                names[posixpath.normpath(posixpath.join("/", posixpath.dirname(path), file))] = None
+        names.pop(f"/{path}", None)
         return [*names]
 
     def _end(self, line: int) -> int:

@@ -40,6 +40,8 @@ LANGUAGES = (
 SECONDS = 300.0  # for one page
 _RESOLUTION = 200  # dots per inch of a page of a PDF file
 _MOST_PIXELS = 25_000_000  # of a picture; a larger one is made smaller
+_LARGEST = 100_000_000  # pixels of a picture; a larger one is refused before it is decoded
+_MEMORY = 6 * 2**30  # bytes of address space, where the system can limit that; the models need half of it
 _LEAST_SCORE = 0.5  # of a line, in [0, 1]; others are no text
 
 _PROGRAM = """
@@ -75,7 +77,7 @@ def recognized(path: str, kind: str, raw: bytes, language: str) -> dict[int, str
         language: "multi" for the models in the package, or one of `LANGUAGES`.
 
     Raises:
-        ReadError: the file is damaged, a page takes too long, or the models cannot be loaded.
+        UnfinishedPages: the file is damaged, a page takes too long, or the models cannot be loaded.
     """
     key = hashlib.sha256(f"{kind} {language} {version('rapidocr')} {_RESOLUTION} ".encode() + raw)
     with contextlib.suppress(OSError):
@@ -86,6 +88,14 @@ def recognized(path: str, kind: str, raw: bytes, language: str) -> dict[int, str
     with contextlib.suppress(OSError, NameError):
         write_whole(cache, json.dumps(texts).encode(), PRIVATE_FILE)
     return texts
+
+
+class UnfinishedPages(ReadError):
+    """Some pages could not be read; `texts` has those that were."""
+
+    def __init__(self, path: str, reason: str, detail: str, texts: dict[int, str]) -> None:
+        super().__init__(path, reason, detail)
+        self.texts = texts
 
 
 class _OcrProcess:
@@ -119,21 +129,23 @@ class _OcrProcess:
                     break
                 texts[page] = text
         except (OSError, EOFError, pickle.UnpicklingError):
-            process.kill()
+            self.stop()
             detail = f"a page took longer than {SECONDS:g} seconds" if late.is_set() else ""
-            raise ReadError(path, Reason.TOO_SLOW if detail else Reason.CRASHED, detail) from None
+            reason = Reason.TOO_SLOW if detail else Reason.CRASHED
+            raise UnfinishedPages(path, reason, detail, texts) from None
         except BaseException:  # Ctrl-C
-            process.kill()
+            self.stop()
             raise
         if text:
-            raise ReadError(path, Reason.DAMAGED, text)
+            raise UnfinishedPages(path, Reason.DAMAGED, text, texts)
         return texts
 
     def stop(self) -> None:
         """End the process, if it runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            with contextlib.suppress(OSError, ValueError):  # a request that could not be sent
+                self._process.communicate()
             self._process = None
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -163,6 +175,11 @@ def _own_process() -> _OcrProcess:
 
 def main() -> None:
     """Run the child process: for each request, answer with pages and their texts, then with None and an error."""
+    if sys.platform != "win32":
+        import resource
+
+        with contextlib.suppress(ValueError, OSError):  # macOS defines RLIMIT_AS but rejects it
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries may write to standard output
 
@@ -209,9 +226,11 @@ def _pictures(kind: str, raw: bytes) -> Iterator[tuple[int, NDArray[Any]]]:
 
     from PIL import Image, ImageSequence
 
-    Image.MAX_IMAGE_PIXELS = 20 * _MOST_PIXELS  # more is an error
+    Image.MAX_IMAGE_PIXELS = None  # the limit is this module's
     with Image.open(io.BytesIO(raw)) as opened:
         for number, frame in enumerate(ImageSequence.Iterator(opened), 1):
+            if frame.width * frame.height > _LARGEST:
+                raise ValueError(f"a picture of {frame.width:,} x {frame.height:,} pixels")
             yield number, _array(frame)
 
 
@@ -220,9 +239,9 @@ def _array(image: Any) -> NDArray[Any]:
     import numpy as np
     from PIL import Image, ImageOps
 
+    if (scale := (_MOST_PIXELS / max(1, image.width * image.height)) ** 0.5) < 1:
+        image = image.resize((int(image.width * scale), int(image.height * scale)))
     upright = ImageOps.exif_transpose(image).convert("RGBA")
-    if (scale := (_MOST_PIXELS / max(1, upright.width * upright.height)) ** 0.5) < 1:
-        upright = upright.resize((int(upright.width * scale), int(upright.height * scale)))
     white = Image.new("RGBA", upright.size, "white")
     return np.asarray(Image.alpha_composite(white, upright).convert("RGB"))[:, :, ::-1].copy()
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
@@ -129,13 +129,16 @@ def page_pictures(raw: bytes, resolution: int, most_pixels: int) -> Iterator[tup
     Args:
         resolution: dots per inch, less for a page of more than `most_pixels`.
     """
+    from pypdfium2 import PdfiumError
+
     document, whole_words = _opened("", raw), set[str]()
     for index in range(len(document)):
-        if _page(document, index, whole_words)[1]:
-            with closing(document[index]) as page:
-                width, height = page.get_size()
-                scale = min(resolution / 72, (most_pixels / max(1.0, width * height)) ** 0.5)
-                yield index + 1, page.render(scale=scale).to_pil()
+        if not _page(document, index, whole_words)[1]:
+            continue
+        with suppress(PdfiumError), closing(document[index]) as page:  # a damaged page has no text
+            width, height = page.get_size()
+            scale = min(resolution / 72, (most_pixels / max(1.0, width * height)) ** 0.5)
+            yield index + 1, page.render(scale=scale).to_pil()
 
 
 def _scanned(text: str) -> list[_Paragraph]:

@@ -20,11 +20,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from search.corpus.dates import dated
 from search.corpus.parsing import MARKUP_KINDS, SHORT_OF_MEMORY, FileParts, Item, Place, Request, parsed
 from search.corpus.sources import (
     DOCUMENT_KINDS,
@@ -36,7 +38,7 @@ from search.corpus.sources import (
     refusal,
     regular_bytes,
 )
-from search.corpus.text import file_document, is_gzip
+from search.corpus.text import file_document, is_gzip, unpacked
 from search.corpus.writing import clean
 from search.errors import ReadError
 from search.records.documents import OCR_PAGES, Document, Section
@@ -109,15 +111,35 @@ def documents(
             or "crashed its reader". Raised during iteration: what was yielded before is sound.
     """
     kind = kind_of(file.path)
-    texts: dict[int, str] | None = None
-    if ocr is not None and kind in ("pdf", "image"):
-        from search.corpus.ocr import recognized
+    request = Request(file.path, kind, contents.raw, file.is_named, text_field, title_field)
+    return items(request) if ocr is None or kind not in ("pdf", "image") else _with_ocr(request, ocr)
 
-        texts = recognized(file.path, kind, contents.raw, ocr)
+
+def _with_ocr(request: Request, language: str) -> Iterator[Item]:
+    """Yield what an image or a PDF file gives, with the text of its pages that are pictures.
+
+    A PDF file whose pictures cannot be read is parsed as without OCR, and a `Skipped` says why.
+    """
+    from search.corpus.ocr import UnfinishedPages, recognized, require_ocr
+
+    require_ocr(language)
+    path, kind = request.path, request.kind
+    assert isinstance(request.content, bytes)
+    content = unpacked(path, request.content)
     if kind == "image":
-        return iter([image_document(file.path, texts or {})])
-    fields = text_field, title_field
-    return items(Request(file.path, kind, contents.raw, file.is_named, *fields, texts))
+        yield dated(image_document(path, recognized(path, kind, content, language)))
+        return
+    problem: ReadError | None = None
+    try:
+        texts = recognized(path, kind, content, language)
+    except UnfinishedPages as error:
+        texts, problem = error.texts, error
+    try:
+        yield from items(replace(request, recognized=texts))
+    except ReadError as error:
+        raise (problem if problem and error.reason == Reason.NO_TEXT else error) from None
+    if problem:
+        yield Skipped(path, problem.reason, f"pages that are pictures: {problem.detail}".rstrip(": "))
 
 
 def image_document(path: str, texts: Mapping[int, str]) -> Document:

@@ -99,7 +99,8 @@ def identifiers_of(text: str) -> tuple[str, ...]:
         ('HOM-77120934', 'NLF-88301-Q')
     """
     quoted = filter(is_identifier, re.findall(QUOTED, text))
-    return (*quoted, *with_identifiers(text, lambda word: False)[1].missing)
+    names = [*quoted, *with_identifiers(text, lambda word: False)[1].missing]
+    return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
 
 
 def weight_for(text: str) -> float | None:

@@ -85,6 +85,12 @@ class LateInteraction:
             reranked.append(replace(item, score=score, reranked=matched.value, before=rank))
         return in_order(reranked)
 
+    def relevance(self, snapshot: Snapshot, texts: Sequence[str]) -> list[float]:
+        """Return the score of each of some texts, which need not be in the index."""
+        weights = self._weights(snapshot)
+        encoded = self._encoder.tokens(texts, role="document")
+        return [self._max_sim(unit_rows(tokens), weights).value for tokens in encoded]
+
     def matches(
         self,
         passages: Sequence[StoredPassage],

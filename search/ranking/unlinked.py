@@ -35,7 +35,7 @@ def unlinked_query(snapshot: Snapshot, ids: Sequence[int]) -> tuple[EncodedQuery
         InputError: the index is on a server.
     """
     own = snapshot.siblings(ids)
-    linked = snapshot.passages_linked_with(set(own.values()))
+    linked = snapshot.passages_of(snapshot.links().linked(set(own.values())))
     query = query_of(snapshot, ids)
     assert query.embedding is not None
     nearest = snapshot.nearest(query.embedding, _NEAREST, snapshot.passing(None, without=own), [])

@@ -66,6 +66,8 @@ def _of_field(name: str, value: Any) -> list[str]:
     if value is None:
         return [f"not has {field}"]
     if isinstance(value, Mapping):
+        if not value:
+            raise InputError(f"the mapping of operators for the field '{name}' of a filter is empty.")
         if unknown := [operator for operator in value if operator not in _OPERATORS]:
             raise InputError(
                 f"unknown operator {unknown[0]!r} for the field '{name}' of a filter. "
@@ -81,7 +83,8 @@ def _of_field(name: str, value: Any) -> list[str]:
 
 def _value(name: str, value: Any) -> str:
     """Return a value for the field `name`; texts are quoted, so that they are not taken for numbers or dates."""
-    value = value.item() if hasattr(value, "item") else value  # a scalar of NumPy
+    if getattr(value, "shape", None) == ():  # a scalar of NumPy
+        value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
@@ -89,7 +92,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, date):
         return value.isoformat(timespec="seconds") if isinstance(value, datetime) else value.isoformat()
     if isinstance(value, str):
-        is_time = name.casefold() in _TIMES and not set(value) & set(" '\"(),")
+        is_time = value and name.casefold() in _TIMES and not set(value) & set(" '\"(),")
         return value if is_time else "'" + value.replace("'", "''") + "'"
     raise InputError(
         f"{value!r} for the field '{name}' of a filter is neither a text, a finite number, a date, nor true or false."

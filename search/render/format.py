@@ -108,7 +108,9 @@ def where(location: Location) -> str:
 
 def read_by(hit: Hit) -> str:
     """Return ", read by OCR" for a hit on a page whose text was recognised in a picture; else ""."""
-    return ", read by OCR" if hit.page in hit.metadata.get(OCR_PAGES, ()) else ""
+    pages = hit.metadata.get(OCR_PAGES)  # other kinds may have such a field of their own
+    is_read = hit.kind in ("pdf", "image") and isinstance(pages, list) and hit.page in pages
+    return ", read by OCR" if is_read else ""
 
 
 def name_of_file(location: Location) -> str:

@@ -1,27 +1,30 @@
-"""Embeddings in the shape of OpenAI's API, so that its clients work with the encoder of an index.
+"""Models and embeddings in the shape of OpenAI's API, so that its clients work with the encoder of an index.
 
-Request and answer: https://platform.openai.com/docs/api-reference/embeddings
+Requests and answers: https://platform.openai.com/docs/api-reference/embeddings and .../models
 """
 
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from search.encoding.encoder import Role
-from search.errors import InputError
+from search.errors import InputError, SearchError
 from search.index import Index
 from search.render import json
 from search.serving.app_state import AppState
 from search.serving.fields import RequestModel
-from search.serving.parameters import MOST_TEXTS, Sentence
+from search.serving.parameters import Sentence
+
+MOST_INPUTS = 2_048  # as in OpenAI's API
 
 router = APIRouter(prefix="/v1")
 
@@ -43,8 +46,8 @@ class Embeddings(RequestModel):
     model_config = ConfigDict(extra="ignore")
 
     input: Annotated[
-        Sentence | list[Sentence],
-        Field(description=f"A text, or 1 to {MOST_TEXTS} texts.", examples=[["a key", "a lock"]]),
+        Sentence | list[Sentence] | list[int] | list[list[int]],
+        Field(description=f"A text, or 1 to {MOST_INPUTS:,} texts.", examples=[["a key", "a lock"]]),
     ]
     model: Annotated[str, Field(description="Name of an index, or of the model of an index.")]
     input_type: Annotated[
@@ -55,7 +58,9 @@ class Embeddings(RequestModel):
         ),
     ] = None
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = None
+    dimensions: Annotated[
+        int | None, Field(description="The first so many dimensions, scaled to length 1. Default: all.")
+    ] = None
 
 
 @router.post("/embeddings", operation_id="embeddings")
@@ -70,14 +75,14 @@ async def embeddings(request: Request, params: Embeddings) -> Response:
 
 
 def _embedded(served: AppState, params: Embeddings) -> dict[str, Any]:
-    texts = [params.input] if isinstance(params.input, str) else params.input
-    if not 1 <= len(texts) <= MOST_TEXTS:
-        raise InputError(f"input has {len(texts)} texts. Send 1 to {MOST_TEXTS}.")
-    encoder = _index(served, params.model).encoder
-    if params.dimensions not in (None, encoder.dimension):
-        raise InputError(f"dimensions must be {encoder.dimension}, or left out.")
+    texts = _texts(params)
+    encoder = index_of(served, params.model).encoder
+    if params.dimensions is not None and not 1 <= params.dimensions <= encoder.dimension:
+        raise InputError(f"dimensions must be from 1 to {encoder.dimension}, or left out.")
     role = _ROLES[params.input_type]
-    vectors = encoder.encode(texts, role=role)
+    vectors = encoder.encode(texts, role=role)[:, : params.dimensions]
+    if params.dimensions:
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     whole = [encoder.prompt(role) + text for text in texts]
     tokens = sum(len(encoded.ids) for encoded in encoder.tokenizer.encode_batch(whole))
     return {
@@ -91,12 +96,70 @@ def _embedded(served: AppState, params: Embeddings) -> dict[str, Any]:
     }
 
 
-def _index(served: AppState, model: str) -> Index:
-    """Return the index of this name, or the first one with this model."""
+def _texts(params: Embeddings) -> list[str]:
+    """Return the texts of a request.
+
+    Raises:
+        InputError: there are too few or too many, or they are tokens.
+    """
+    texts = [params.input] if isinstance(params.input, str) else params.input
+    if not 1 <= len(texts) <= MOST_INPUTS:
+        raise InputError(f"input has {len(texts)} texts. Send 1 to {MOST_INPUTS:,}.")
+    sentences = [text for text in texts if isinstance(text, str)]
+    if len(sentences) < len(texts):
+        raise InputError(
+            "input has tokens, which are another model's. Send texts; in LangChain with "
+            "OpenAIEmbeddings(check_embedding_ctx_length=False)."
+        )
+    return sentences
+
+
+def index_of(served: AppState, model: str) -> Index:
+    """Return the index of this name, or the first one with this model; "sentence-transformers/" may be left out or not.
+
+    Raises:
+        IndexNotFound: there is none.
+    """
+    name = model.rpartition("/")[2]
     for index in () if model in served.indexes else served.indexes.values():
-        if index.fingerprint.model == model:
+        own = index.fingerprint.model
+        if model == own or (name == own.rpartition("/")[2] and "/" not in own):
             return index
     return served.index(model)
+
+
+@router.get("/models", operation_id="models")
+async def models(request: Request) -> Response:
+    """The names that `model` of the other requests takes: indexes, and their models."""
+    state = request.app.state
+    content = await state.limiter.run(lambda: json.compact(_models(state.served)))
+    return Response(content, media_type="application/json")
+
+
+@router.get("/models/{name:path}", operation_id="model")
+async def one_model(
+    request: Request, name: Annotated[str, Path(description="Name of an index or of a model.")]
+) -> Response:
+    """One of the models."""
+    state = request.app.state
+
+    def find() -> str:
+        index_of(state.served, name)
+        return json.compact(_model(name))
+
+    return Response(await state.limiter.run(find), media_type="application/json")
+
+
+def _models(served: AppState) -> dict[str, Any]:
+    names = dict.fromkeys(served.indexes)
+    for index in served.indexes.values():
+        with suppress(SearchError):  # a damaged index has none
+            names[index.fingerprint.model] = None
+    return {"object": "list", "data": list(map(_model, names))}
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "seewhy"}
 
 
 def _written(vector: NDArray[np.float32], params: Embeddings) -> list[float] | str:

@@ -25,10 +25,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from search.errors import InputError
-from search.serving.problems import API, Problem, as_response, busy, is_for_programs, stopping
+from search.serving.problems import API, OF_OTHERS, Problem, as_response, busy, is_for_programs, stopping
 
 AGENTS, DOCUMENTS = "/mcp", "/api/v1/documents"
-LARGEST_BODY, LARGEST_UPSERT = 2**20, 2**25  # bytes
+LARGEST_BODY, LARGEST_TEXTS, LARGEST_UPSERT = 2**20, 2**23, 2**25  # bytes
 # For each part of a body; the time of the whole body is not limited, because a connection may be slow.
 SECONDS_FOR_PART = 30
 SHORTEST_TOKEN = 16
@@ -173,8 +173,7 @@ class SecurityMiddleware:
             await as_response(Request(scope), problem)(scope, receive, guarded)
         else:
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
-            is_upsert = self._writable and scope["path"] == DOCUMENTS
-            limited = _limited(receive, LARGEST_UPSERT if is_upsert else LARGEST_BODY)
+            limited = _limited(receive, self._largest_body(scope["path"]))
             try:
                 await self._app({**scope, "method": method}, limited, guarded)
             except anyio.get_cancelled_exc_class():
@@ -182,6 +181,12 @@ class SecurityMiddleware:
                     raise
                 if not is_started:
                     await as_response(Request(scope), stopping())(scope, receive, guarded)
+
+    def _largest_body(self, path: str) -> int:
+        """Return the limit for the body of a request, in bytes."""
+        if self._writable and path == DOCUMENTS:
+            return LARGEST_UPSERT
+        return LARGEST_TEXTS if path.startswith(OF_OTHERS) else LARGEST_BODY
 
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem for a request by a page of another web site, unless it follows a link to a page."""

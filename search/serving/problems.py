@@ -20,7 +20,8 @@ from search.render.page.hit_list import PageRequest
 from search.serving.app_state import GenerationGone, IndexBusy
 from search.serving.fields import LONGEST_QUERY
 
-API = ("/api/", "/v1/")
+OF_OTHERS = "/v1/"  # requests in the shape of other services
+API = ("/api/", OF_OTHERS)
 # Header with which a script requests a part of its page.
 FRAGMENT = "X-Seewhy-Fragment"
 
@@ -127,13 +128,20 @@ def as_response(request: Request, problem: Problem) -> Response:
         body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))
         page = Page(title, title, body)
         return as_page(request, page, status=problem.status_code, headers=headers)
-    content = {
+    content: dict[str, Any] = {
         "type": f"urn:seewhy:problem:{problem.code}",
         "title": title,
         "status": problem.status_code,
         "code": problem.code,
         "detail": problem.detail,
     }
+    if request.scope["path"].startswith(OF_OTHERS):  # whose clients show this message
+        content["error"] = {
+            "message": problem.detail,
+            "type": problem.code,
+            "param": None,
+            "code": problem.code,
+        }
     return JSONResponse(content, problem.status_code, headers, "application/problem+json")
 
 

@@ -1,17 +1,19 @@
 """Links between documents: which documents link to a document, and which it links to.
 
 The field `links` of a document has names of other documents, as its text or front matter writes them: `Vegetable beds`,
-`garden/Vegetable beds`. A name means each document whose path without its suffix is the name or ends with it, and each
-document whose title or one of whose `aliases` is the name; letter case does not matter.
+`garden/Vegetable beds`. A name means each document whose path, with or without its suffix, is the name or ends with it,
+and each document whose title or one of whose `aliases` is the name. A name that begins with a slash, `/garden/beds.md`,
+is the path of one file. Letter case does not matter.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import posixpath
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
-from pathlib import PurePosixPath
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from search.store.conditions import folded
@@ -20,38 +22,55 @@ from search.store.settings import readable
 _DOCUMENTS = "SELECT documents.id, path, title, metadata FROM documents JOIN files ON files.id = file"
 
 
-def linked_documents(connection: sqlite3.Connection, documents: Collection[int]) -> set[int]:
-    """Return the IDs of the documents that some documents link to, and of those that link to one of them."""
-    names: dict[int, set[str]] = {}
-    links: dict[int, set[str]] = {}
+@dataclass(frozen=True, eq=False)
+class LinkTable:
+    """Names of all documents of an index, and the links in them.
+
+    Attributes:
+        names: document ID -> the names that links to it may have.
+        links: document ID -> the names in its links.
+    """
+
+    names: dict[int, frozenset[str]]
+    links: dict[int, frozenset[str]]
+
+    def linked(self, documents: Collection[int]) -> set[int]:
+        """Return the IDs of the documents that some documents link to, and of those that link to one of them."""
+        own_names = frozenset[str]().union(*(self.names[id_] for id_ in documents))
+        own_links = frozenset[str]().union(*(self.links[id_] for id_ in documents))
+        return {
+            id_
+            for id_, names in self.names.items()
+            if not own_links.isdisjoint(names) or not own_names.isdisjoint(self.links[id_])
+        }
+
+
+def read_links(connection: sqlite3.Connection, are_files: bool) -> LinkTable:
+    """Read the names and links of all documents.
+
+    Args:
+        are_files: documents are files, whose names may stand without their suffixes; else they are from memory.
+    """
+    names: dict[int, frozenset[str]] = {}
+    links: dict[int, frozenset[str]] = {}
     for id_, path, title, metadata in connection.execute(_DOCUMENTS):
         with readable(f"the metadata of document {id_}"):
             fields = json.loads(metadata)
-        names[id_] = set(_names(os.fsdecode(path), title, fields))
-        links[id_] = set(map(_as_name, _texts(fields.get("links"))))
-    own_names = set[str]().union(*(names[id_] for id_ in documents))
-    own_links = set[str]().union(*(links[id_] for id_ in documents))
-    return {
-        id_
-        for id_ in names
-        if not own_links.isdisjoint(names[id_]) or not own_names.isdisjoint(links[id_])
-    }
+        names[id_] = frozenset(_names(os.fsdecode(path), title, fields, are_files))
+        links[id_] = frozenset(map(folded, _texts(fields.get("links"))))
+    return LinkTable(names, links)
 
 
-def _names(path: str, title: str, fields: dict[str, Any]) -> Iterator[str]:
+def _names(path: str, title: str, fields: dict[str, Any], is_file: bool) -> Iterator[str]:
     """Yield the names that links to a document may have."""
-    parts = PurePosixPath(path).with_suffix("").parts
-    for first in range(len(parts)):
-        yield folded("/".join(parts[first:]))
-    yield from map(folded, (title, *_texts(fields.get("aliases"))))
+    for name in {path, posixpath.splitext(path)[0]} if is_file else {path}:
+        yield folded(f"/{name}")
+        parts = name.split("/")
+        yield from (folded("/".join(parts[first:])) for first in range(len(parts)) if parts[first])
+    yield from map(folded, filter(None, (title, *_texts(fields.get("aliases")))))
 
 
-def _as_name(link: str) -> str:
-    """Return the name in a link, without the suffix of a Markdown file."""
-    return folded(link.removesuffix(".md"))
-
-
-def _texts(values: Any) -> Iterable[str]:
+def _texts(values: Any) -> list[str]:
     """Return the texts of a field, which may have one value or a list."""
     return [
         value for value in (values if isinstance(values, list) else [values]) if isinstance(value, str)

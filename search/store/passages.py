@@ -62,6 +62,9 @@ _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)},
               WHERE passages.id IN (SELECT value FROM json_each(?))"""
 
 
+_LONGEST_NUMBER = 19  # digits; SQLite has 64 bits
+
+
 def name_of(path: bytes, record: int | None = 0) -> str:
     """Return the name of a document: `path`, or `path#record` for a record of a file."""
     return os.fsdecode(path) + (f"#{record}" if record else "")
@@ -260,13 +263,10 @@ class SnapshotReader:
         )
         return dict(rows.fetchall())
 
-    def passages_linked_with(self, documents: Collection[int]) -> set[int]:
-        """Return the IDs of the passages of documents that some documents link to, or that link to one of them."""
-        from search.store.links import linked_documents
-
-        linked = linked_documents(self.connection, documents)
+    def passages_of(self, documents: Collection[int]) -> set[int]:
+        """Return the IDs of the passages of some documents."""
         select = "SELECT id FROM passages WHERE document IN (SELECT value FROM json_each(?))"
-        return {id_ for (id_,) in self.connection.execute(select, (json.dumps(sorted(linked)),))}
+        return {id_ for (id_,) in self.connection.execute(select, (json.dumps(sorted(documents)),))}
 
     def document(self, id_: int) -> StoredDocument:
         """Return a document with its passages.
@@ -326,14 +326,20 @@ class SnapshotReader:
 
     def has_document(self, name: str) -> bool:
         """Return True if there is a document of this name: an ID from memory, or a path, also with "#" and a record."""
+        try:
+            encoded = os.fsencode(name)
+        except UnicodeEncodeError:  # no document has such a name
+            return False
         if self.facts.folders.memory:
             select = "SELECT 1 FROM files WHERE path = ?"
-            return self.connection.execute(select, (os.fsencode(name),)).fetchone() is not None
-        path, _, record = name.rpartition("#")
-        names = [(name, 0), *([(path, int(record))] if path and record.isdecimal() else [])]
+            return self.connection.execute(select, (encoded,)).fetchone() is not None
+        path, _, record = encoded.rpartition(b"#")
+        is_record = path and record.isdigit() and len(record) < _LONGEST_NUMBER
+        names = [(encoded, 0), *([(path, int(record))] if is_record else [])]
         select = "SELECT 1 FROM documents JOIN files ON files.id = file WHERE path = ? AND record = ?"
-        rows = (self.connection.execute(select, (os.fsencode(file), record)) for file, record in names)
-        return any(row.fetchone() for row in rows)
+        return any(
+            self.connection.execute(select, file_and_record).fetchone() for file_and_record in names
+        )
 
     def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
         """Return (id, name, title, kind) of every document whose ID is a multiple of `step`."""

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from search.records.contents import Facet
     from search.records.reports import Status
     from search.store.conditions import Where
+    from search.store.links import LinkTable
 
     Ids: TypeAlias = NDArray[np.int64]
     Terms: TypeAlias = Sequence[IndexTerm]
@@ -273,6 +274,7 @@ class State:
         self.passing: dict[Where, Ids] = {}
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
         self.languages: frozenset[str] | None = None
+        self.links: LinkTable | None = None
         self.main_language: str | None = None
 
 
@@ -615,6 +617,14 @@ class Snapshot(SnapshotReader):
             return np.empty(0, dtype=np.int64)
         (hits,) = self._hits([IndexTerm(text, 0, len(text), stems)])
         return self._keyword_index().living(hits)
+
+    def links(self) -> LinkTable:
+        """Return the names of all documents, and the links in them; cached until the index changes."""
+        if self._state.links is None:
+            from search.store.links import read_links
+
+            self._state.links = read_links(self.connection, not self.facts.folders.memory)
+        return self._state.links
 
     def files_with(self, phrase: str, among: Ids | None = None) -> int:
         """Return the number of files, or of documents from memory, with a passage that contains a phrase.

@@ -83,6 +83,8 @@ NO_ENTRIES = {
         for hour in (10, 12)
         for minute in (10, 15)
     ),
+    "verses": "\n".join(f"3:{number} {WORDS}" for number in range(10, 40)),
+    "no times": "\n".join(f"2{number}:7{number} {WORDS}" for number in range(4, 9)),
     "one conversation": "\n".join(f"2024-03-01 10:0{number} Ann: {WORDS}" for number in range(9)),
 }
 
@@ -119,6 +121,23 @@ def test_a_chat_is_cut_at_its_pauses(form: str) -> None:
     assert document.records == 6
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=512, passage_tokens=400).cut(document)
     assert [passage.text.count("open the door") for passage in passages] == [3] * 6
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_message_of_several_paragraphs_stays_whole(end: str) -> None:
+    text = "\n".join(
+        f"[0{day}.06.24, 10:0{minute}:09] Ann: first of {day}.{minute} {WORDS}\n\nand second of {day}.{minute} {WORDS}"
+        for day in range(1, 7)
+        for minute in (1, 2)
+    ).replace("\n", end)
+    document = parsed_text("text", text)
+    parts = [
+        document.text[start:stop]
+        for start, stop in zip(document.apart[::2], document.apart[1::2], strict=True)
+    ]
+    assert len(parts) == 6
+    for day, part in enumerate(parts, 1):
+        assert part.lstrip().startswith(f"[0{day}.06.24") and part.count(f"second of {day}.") == 2
 
 
 def test_hours_of_half_a_day_are_told_apart() -> None:

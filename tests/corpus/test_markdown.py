@@ -84,9 +84,13 @@ def test_a_title_is_that_of_the_front_matter_the_top_heading_or_the_file(tmp_pat
 @pytest.mark.parametrize(
     ("source", "links"),
     [
-        ("[a](b.md) and [c](<d e.md#f> 'title') and [g](../h.md?i)", ["sub/b", "sub/d e", "h"]),
-        ("[a](/b.md) [c](../../d%20e.md) [f](G)", ["b", "d e", "sub/G"]),
-        ("[[Note|shown]] [a](b.md) [a](b.md)", ["Note", "sub/b"]),
+        (
+            "[a](b.md) and [c](<d e.md#f> 'title') and [g](../h.md?i)",
+            ["/sub/b.md", "/sub/d e.md", "/h.md"],
+        ),
+        ("[a](/b.md) [c](../../d%20e.md) [f](G)", ["/b.md", "/d e.md", "/sub/G"]),
+        ("[[Note|shown]] [a](b.md) [a](b.md)", ["Note", "/sub/b.md"]),
+        ("[a](Rome_(city).md) [b](MAILTO:a@b.c) [c](HTTP://x.y/z)", ["/sub/Rome_(city).md"]),
         ("![image](b.png) `[code](c.md)` [site](https://example.org/d.md) [mail](mailto:a@b.c)", []),
         ("[here](#part) [here](a.md) [folder](b/) [empty]() [c]", []),
     ],

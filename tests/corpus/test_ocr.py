@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -12,10 +13,12 @@ import pytest
 
 import search
 from search import Encoder, InputError, OptionalDependency, ReadError
-from search.corpus import ocr
+from search.corpus import Skipped, SourceFile, documents, load, ocr, walk
 from search.corpus.ocr import joined, recognized
+from search.records import documents as records
 from tests.conftest import Run
 from tests.corpus.conftest import parsed
+from tests.corpus.making import pdf
 
 pytest.importorskip("rapidocr")
 from PIL import Image, ImageDraw, ImageFont
@@ -89,6 +92,56 @@ def test_a_page_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ReadError) as error:
         recognized("a.png", "image", as_bytes(picture("late"), "PNG"), "multi")
     assert error.value.reason == "took too long"
+
+
+def test_after_a_page_that_took_too_long_the_next_file_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ocr, "SECONDS", 0.0)
+        with pytest.raises(ReadError):
+            recognized("a.png", "image", as_bytes(picture("late"), "PNG"), "multi")
+    assert recognized("b.png", "image", as_bytes(picture(LINES[1]), "PNG"), "multi") == {1: LINES[1]}
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded() -> None:
+    raw = as_bytes(Image.new("1", (30_000, 5_000)), "PNG")
+    with pytest.raises(ReadError, match="a picture of 30,000 x 5,000 pixels"):
+        recognized("a.png", "image", raw, "multi")
+
+
+def read(folder: Path, name: str, raw: bytes) -> list[records.Document | Skipped]:
+    """Documents of a file, read with OCR, and what is left out."""
+    (folder / name).write_bytes(raw)
+    (file,) = [item for item in walk(folder, images=True) if item.path == name]
+    assert isinstance(file, SourceFile)
+    return list(documents(file, load(file), ocr="multi"))
+
+
+def test_what_a_pdf_gives_without_ocr_is_not_lost_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = as_bytes(picture(*LINES), "PDF")
+    (packed,) = read(tmp_path, "a.pdf.gz", gzip.compress(raw))
+    assert isinstance(packed, records.Document) and packed.text.strip() == " ".join(LINES)
+    for name, content, reason in (
+        ("closed.pdf", pdf([["Secret."]], encrypted=True), "encrypted"),
+        ("empty.pdf", b"", "empty"),
+        ("cut.pdf", raw[:300], "damaged"),
+    ):
+        with pytest.raises(ReadError) as error:
+            read(tmp_path, name, content)
+        assert error.value.reason == reason
+    monkeypatch.setattr(ocr, "SECONDS", 0.0)
+    document, skipped = read(tmp_path, "other.pdf", pdf([["Some text."]]))
+    assert isinstance(document, records.Document) and document.text.strip() == "Some text."
+    assert isinstance(skipped, Skipped) and skipped.reason == "took too long"
+    with pytest.raises(ReadError) as error:
+        read(tmp_path, "slow.pdf", as_bytes(picture("other"), "PDF"))
+    assert error.value.reason == "took too long"
+
+
+def test_an_image_has_the_date_of_its_name(tmp_path: Path) -> None:
+    (document,) = read(tmp_path, "2024-03-01 scan.png", as_bytes(picture(LINES[1]), "PNG"))
+    assert isinstance(document, records.Document) and document.metadata["date"] == "2024-03-01"
 
 
 def test_pieces_of_a_row_are_joined_from_left_to_right() -> None:

@@ -80,6 +80,9 @@ def test_a_filter_is_a_text_or_a_mapping_everywhere(
             {"year": {"~": 1}},
             "unknown operator '~' for the field 'year' of a filter. Choose from: =, !=,",
         ),
+        ({"year": {}}, "the mapping of operators for the field 'year' of a filter is empty"),
+        ({"colour": "red", "or": [{"year": {}}]}, "the mapping of operators for the field 'year'"),
+        ({"year": np.array([1, 2])}, "for the field 'year' of a filter is neither a text"),
         ({"year": []}, "the list of values for the field 'year' of a filter is empty"),
         (
             {"year": float("nan")},
@@ -161,6 +164,8 @@ def test_nothing_is_deleted_by_mistake(index: Index) -> None:
     for wrong in ({"limit": -1}, {"offset": -1}):
         with pytest.raises(InputError, match="limit and offset are numbers from 0"):
             index.ids(**wrong)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="limit and offset are numbers from 0"):
+            index.get(["a", "b"], **wrong)  # type: ignore[arg-type]
 
 
 def test_an_index_of_a_folder_lists_its_documents_by_path(tmp_path: Path, tiny: Encoder) -> None:
@@ -178,6 +183,7 @@ def test_an_index_of_a_folder_lists_its_documents_by_path(tmp_path: Path, tiny: 
     assert (
         "t.csv" not in index and "t.csv#3" not in index and "t.csv#x" not in index and "none" not in index
     )
+    assert f"t.csv#{9**30}" not in index and "\ud800" not in index
     for change in (
         index.get,
         index.peek,

@@ -87,6 +87,32 @@ def test_passages_of_a_template_are_no_part_of_the_query(tmp_path: Path, tiny: E
     assert why.score == pytest.approx(hit.score, abs=1e-6)
 
 
+def test_links_to_files_mean_the_file_and_names_from_memory_are_whole(
+    tmp_path: Path, tiny: Encoder
+) -> None:
+    texts = {
+        "README.md": "People look at [it](n1.md), [a city](Rome_(city).md) and [[paper.pdf]].",
+        "n1.md": "People water the tree.", "garden/n1.md": "People water the stone.",
+        "Rome_(city).md": "People water the road.", "paper.txt": "People water the cup.",
+    }  # fmt: skip
+    index = notes(tmp_path / "notes", texts, tiny)
+    assert documents(index, tmp_path / "notes" / "README.md") == {"garden/n1.md", "paper.txt"}
+    with Index.create(encoder=tiny) as memory:
+        memory.upsert(
+            [
+                {"id": "/", "text": "People water the tree."},
+                {"id": "T-1", "text": "People water the stone."},
+                {"id": "T-1.5", "text": "People water the road."},
+                {"id": "L", "text": "People water the cup.", "links": ["T-1.5"]},
+                {"id": "M", "text": "People water the shoe.", "links": "T-1"},
+            ]
+        )
+        assert documents(memory, "L") == {"/", "T-1", "M"}
+        assert documents(memory, "M") == {"/", "T-1.5", "L"}
+        memory.set_metadata("L", {"links": None})
+        assert documents(memory, "L") == {"/", "T-1", "T-1.5", "M"}
+
+
 def test_the_document_itself_cannot_be_asked_for(tmp_path: Path, tiny: Encoder) -> None:
     index = notes(tmp_path / "notes", NOTES, tiny)
     with pytest.raises(InputError, match="Omit same_document or unlinked"):

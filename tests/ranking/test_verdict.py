@@ -317,6 +317,7 @@ CODES = TEXTS | {
         ("what is NLF-88301-Q?", {"mode": "dense"}, "NLF-88301-Q: found in 2 files"),
         ("NLF-88301-Q", {"mode": "lexical"}, "NLF-88301-Q: found in 2 files"),
         ("the sun and NLF-88301-Q", {"rerank": "late"}, "NLF-88301-Q: found in 2 files"),
+        ('"NLF-88301-Q" or nlf-88301-q', {}, "NLF-88301-Q: found in 2 files"),
         ('"NLF-88301-Q"', {"where": "path:sun.md"}, "NLF-88301-Q: found in 1 file"),
         ("key FST_ERR_NOT_THERE", {}, "FST_ERR_NOT_THERE: not in your files"),
         (

@@ -636,6 +636,13 @@ def test_a_heading_is_not_repeated_in_the_text() -> None:
     assert passage_lines(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]
 
 
+@pytest.mark.parametrize("pages", [3, "3", [3], None])
+def test_a_field_of_the_user_does_not_say_that_a_page_was_read_by_ocr(pages: Any) -> None:
+    own = hit("text", "markdown", metadata={"ocr_pages": pages}, page=3)
+    assert "OCR" not in hits.hits([own])
+    assert ("read by OCR" in hits.hits([replace(own, file=StoredFile("pdf"))])) == (pages == [3])
+
+
 def test_a_title_is_not_repeated() -> None:
     event = hit("Ferry to Kirkwall\nMonday at nine", title="Ferry to Kirkwall")
     assert passage_lines(event) == ["   8  Monday at nine"]

@@ -6,14 +6,20 @@ import json
 import signal
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 from search import Document, Index
+from search.corpus.text import file_document
 from search.index import searcher_of
+from search.indexing.read import cutter_for
+from search.records.documents import Section
 from search.serving import create_app
+from search.serving.embeddings import index_of
+from search.store.settings import PassageSettings
 from tests.conftest import save_tiny_bert
 from tests.serving.conftest import ADDRESS, server_process
 
@@ -62,7 +68,15 @@ def test_embeddings_of_queries_and_documents_are_those_of_the_index(tmp_path: Pa
     [
         ({"model": "other", "input": "a"}, 404, "no index 'other'"),
         ({"model": "notes", "input": []}, 400, "input has 0 texts"),
-        ({"model": "notes", "input": "a", "dimensions": 3}, 400, "dimensions must be"),
+        ({"model": "notes", "input": "a", "dimensions": 0}, 400, "dimensions must be from 1 to 32"),
+        ({"model": "notes", "input": "a", "dimensions": 33}, 400, "dimensions must be from 1 to 32"),
+        ({"model": "notes", "input": ["a"] * 2049}, 400, "input has 2049 texts. Send 1 to 2,048."),
+        (
+            {"model": "notes", "input": [[101, 7, 102]]},
+            400,
+            "OpenAIEmbeddings(check_embedding_ctx_length=False)",
+        ),
+        ({"model": "notes", "input": [101, 7]}, 400, "input has tokens, which are another model's"),
         ({"model": "notes"}, 422, "input"),
     ],
 )
@@ -72,6 +86,89 @@ def test_bad_requests_for_embeddings_get_a_problem(
     answer = client.post("/v1/embeddings", json=body, headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     assert detail in answer.json()["detail"]
+    assert answer.json()["error"]["message"] == answer.json()["detail"]
+
+
+def test_the_openai_client_shows_the_message_of_an_error_and_lists_models(
+    client: TestClient, index: Index
+) -> None:
+    import openai
+
+    program = openai.OpenAI(base_url=f"{ADDRESS}/v1", api_key="none", http_client=client)
+    with pytest.raises(openai.NotFoundError, match="this server has no index 'other'"):
+        program.embeddings.create(model="other", input="a")
+    names = [model.id for model in program.models.list()]
+    assert names == ["notes", index.fingerprint.model]
+    assert [program.models.retrieve(name).id for name in names] == names
+    with pytest.raises(openai.NotFoundError):
+        program.models.retrieve("other")
+    answer = program.embeddings.create(model="notes", input=TEXTS[0], dimensions=8)
+    (whole,) = index.encoder.encode(TEXTS[:1])
+    part = whole[:8] / np.linalg.norm(whole[:8])
+    assert np.allclose(answer.data[0].embedding, part, rtol=0, atol=1e-6)
+    assert len(program.embeddings.create(model="notes", input=["a"] * 300).data) == 300
+
+
+def test_a_model_of_the_hub_has_its_full_name_too() -> None:
+    name = "all-MiniLM-L6-v2"
+    served = SimpleNamespace(
+        indexes={"notes": SimpleNamespace(fingerprint=SimpleNamespace(model=name))}, index=str
+    )
+    for other in (name, f"sentence-transformers/{name}"):
+        assert index_of(served, other) is served.indexes["notes"]  # type: ignore[arg-type]
+    assert index_of(served, "sentence-transformers/other") == "sentence-transformers/other"  # type: ignore[arg-type]
+
+
+def test_documents_of_a_request_are_reranked(client: TestClient, index: Index) -> None:
+    """The shape is that of Cohere's and Jina's services; the scores are those of the index's late interaction."""
+    documents = ["cold water", {"text": "turn the key to open the door"}, "a bird"]
+    body = {"model": "notes", "query": "open the door", "documents": documents}
+    answer = client.post("/v1/rerank", json={**body, "unknown": 1}).json()
+    results = answer["results"]
+    assert sorted(result["index"] for result in results) == [0, 1, 2]
+    scores = [result["relevance_score"] for result in results]
+    assert scores == sorted(scores, reverse=True) and max(scores) <= 1
+    few = client.post("/v1/rerank", json={**body, "top_n": 1, "return_documents": True}).json()["results"]
+    texts = [documents[0], "turn the key to open the door", documents[2]]
+    assert few == [{**results[0], "document": {"text": texts[results[0]["index"]]}}]
+    hit = index.query("open the door", 1, rerank="late")[0]
+    again = {**body, "documents": [hit.visible_text]}
+    (result,) = client.post("/v1/rerank", json=again).json()["results"]
+    if not hit.context:
+        assert result["relevance_score"] == pytest.approx(hit.reranked, abs=1e-5)
+
+
+def test_a_long_document_has_the_score_of_its_best_part(client: TestClient, index: Index) -> None:
+    long = "cold water " * 200 + ". Open the door. " + "cold water " * 200
+    cutter = cutter_for(index.encoder, PassageSettings())
+    whole = file_document("a", "text", long, "", sections=(Section(0, len(long)),))
+    parts = [passage.text for passage in cutter.cut(whole)]
+    assert len(parts) > 2
+    body = {"model": "notes", "query": "open the door", "documents": [long, *parts]}
+    results = client.post("/v1/rerank", json=body).json()["results"]
+    scores = {result["index"]: result["relevance_score"] for result in results}
+    assert scores[0] == pytest.approx(max(scores[number] for number in range(1, len(scores))), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        ({"model": "other", "query": "a", "documents": ["b"]}, 404, "no index 'other'"),
+        (
+            {"model": "notes", "query": "a", "documents": []},
+            400,
+            "documents has 0 texts. Send 1 to 1,000.",
+        ),
+        ({"model": "notes", "query": "key " * 500, "documents": ["b"]}, 400, "the query has"),
+        ({"model": "notes", "query": "a"}, 422, "documents"),
+        ({"model": "notes", "query": "a", "documents": ["b"], "top_n": 0}, 422, "top_n"),
+    ],
+)
+def test_bad_requests_for_reranking_get_a_problem(
+    client: TestClient, body: dict, status: int, detail: str
+) -> None:
+    answer = client.post("/v1/rerank", json=body)
+    assert answer.status_code == status and detail in answer.json()["error"]["message"]
 
 
 def test_several_queries_get_the_hits_of_each_alone(client: TestClient, index: Index) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.store.conditions import Where
+    from search.store.links import LinkTable
     from search.store.milvus.client import Address
     from search.store.passages import Copied, StoredDocument
     from search.store.places import ResolvedPath
@@ -279,7 +280,10 @@ class MilvusSnapshot(Snapshot):
     def documents(self, passages: Iterable[int]) -> dict[int, int]:
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
-    def passages_linked_with(self, documents: Collection[int]) -> set[int]:
+    def passages_of(self, documents: Collection[int]) -> set[int]:
+        raise self._cannot_list()
+
+    def links(self) -> LinkTable:
         raise self._cannot_list()
 
     def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
