@@ -528,7 +528,8 @@ class Index:
                 Or several texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which
                 can also name passages that hits should resemble or not. A single text may contain
                 "phrases", -words to exclude, and field=value filters; `Question.of(text)` takes the text
-                literally. See `search.ranking.question`.
+                literally. See `search.ranking.question`. An empty text with a filter lists documents: the first
+                passage of each, with the score 0, in the order of `sort`.
             k: maximum number of hits, at least 1. You get fewer only if fewer passages pass the filters or, with mode
                 "lexical", contain a word of the query.
             vector: (d,) embedding to use instead of the text's; it is scaled to length 1. Keywords are

@@ -31,6 +31,7 @@ from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits, Verdict
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
+from search.searcher import is_list
 from search.store.home import is_own
 from search.store.layout import all_indexes
 
@@ -138,6 +139,8 @@ class Indexes:
             for index in self.all[1:]:
                 searcher_of(index).share(self.encoder)
         selection = Selection.of(k, **select_options(options, SelectionOptions))
+        if is_list(text) and any(options.get(name) for name in ("where", "since", "until")):
+            return self._listed(selection, options)
         if isinstance(text, str):
             where = filter_text(options.get("where"))
             rest, options["where"] = parse_query(str(as_question(text)), where, self._passes)
@@ -174,6 +177,14 @@ class Indexes:
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         merged = Hits(selection.ordered(hits))
         return merged if covered is None or covered.complete else merged.covered(covered)
+
+    def _listed(self, selection: Selection, options: QueryOptions) -> Hits:
+        """List documents of all indexes without a query, in the order of a field; see `Index.query`."""
+        of_each: QueryOptions = {**options, "offset": 0}
+        lists = [hits for hits, _ in self._hits("", selection.last, of_each)]
+        ordered = selection.ordered([hit for hits in lists for hit in hits])
+        part = ordered[selection.offset : selection.last]
+        return Hits(replace(hit, rank=rank) for rank, hit in enumerate(part, selection.offset + 1))
 
     def _weight(self, text: Query, options: QueryOptions) -> float:
         """Return one weight of the meaning for all indexes, so that scores can be compared: the lowest of theirs."""

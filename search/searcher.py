@@ -20,6 +20,7 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.errors import IndexOutdated, InputError, SearchError, quoted
 from search.languages import ENGLISH, language_of_query
+from search.ranking.fusion import Scored
 from search.ranking.identifiers import weight_for, with_identifiers
 from search.ranking.question import (
     EncodedQuery,
@@ -32,7 +33,7 @@ from search.ranking.question import (
     parse_query,
     query_fits,
 )
-from search.ranking.rank import rank_passages, ranked, scored
+from search.ranking.rank import ScoreScale, rank_passages, ranked, scored
 from search.ranking.selection import Selection
 from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
@@ -245,6 +246,8 @@ class Searcher:
         ranking_options, selection_options, filter_options, matrix_options = split_options(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
+        if vector is None and is_list(text) and any(filter_options.values()):
+            return self.listed(combined_filter(**filter_options), Selection.of(k, **selection_options))
         question: str | Question = ""
         if vector is not None and not text:
             where = combined_filter(**filter_options)
@@ -272,6 +275,26 @@ class Searcher:
             whys = self.encoding_what_lacks(partial(explainer.explain, hits))
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits).covered(coverage) if coverage else Hits(hits)
+
+    def listed(self, where: Where | None, selection: Selection) -> Hits:
+        """List documents without a query: the first passage of each, in the order of `selection.sort`.
+
+        The score of these hits is 0. With the order "score", documents are in the order in which they were added; of a
+        folder, by path.
+        """
+        ranking = Ranking.of(mode="lexical")
+        with self.store.reading() as snapshot:
+            firsts = snapshot.first_passages_of_documents(snapshot.passing(where))
+            stored = snapshot.stored(firsts)
+            scale = ScoreScale(None, ranking)
+            hits = [
+                scale.hit(0, stored[id_], Scored(id_, 0.0, None, 0.0)) for id_ in firsts if id_ in stored
+            ]
+        ordered = selection.ordered(hits)[selection.offset : selection.last]
+        first = selection.offset + 1
+        return Hits(
+            with_file_status([replace(hit, rank=rank) for rank, hit in enumerate(ordered, first)])
+        )
 
     def ranking(self, question: str | Question, options: Mapping[str, Any]) -> Ranking:
         """Return the definition of the scores for a query.
@@ -486,6 +509,8 @@ class Searcher:
         """
         from search.ranking.words import highlights
 
+        if is_list(query):
+            return [()] * len(hits)
         return highlights(self.store, self.keywords_of(query), hits)
 
     @encodes_pending
@@ -721,6 +746,11 @@ def _example_query(
     if unlinked:
         return unlinked_query(snapshot, ids)
     return query_of(snapshot, ids), ids if same_document else snapshot.siblings(ids)
+
+
+def is_list(text: Query) -> bool:
+    """Return True for an empty text, which with a filter asks for a list of documents."""
+    return isinstance(text, str) and not text.strip()
 
 
 def _require_part(limit: int | None, offset: int) -> None:

@@ -67,7 +67,7 @@ def query(
     )
     named = [hits[0].index] if hits and hits[0].index else index.index or ()
     of_index = "".join(f" --index {quoted(name)}" for name in named)
-    if output.format == "text" and hits:
+    if output.format == "text" and hits and text.strip():
         declared = option_tools.declared(options.RerankOptions).items()
         typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
         same = f"  (add the same {' and '.join(typed)})" if typed else ""

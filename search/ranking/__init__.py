@@ -10,6 +10,7 @@ on_demand.py  encodes the pending passages that a query looks at
 fusion.py     combines meaning and keywords into one exact ranking
     rerank.py     new scores for the best passages, by late interaction or a cross-encoder
 words.py      occurrences of the query's words; candidates for hits without some of them
+sorting.py    the order of listed hits
 unlinked.py   documents near to one that it is not linked with
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Selection:
             to rank 30).
         group: passages of one document are adjacent, documents in the order of their best passages.
         diversity: weight in [0, 1] of the similarity to the hits above: maximal marginal relevance, see `diverse`.
-        sort: order of the shown hits: "score", or "date" for the newest first.
+        sort: order of the shown hits; see `search.ranking.sorting`.
         pending: maximum number of pending passages that are encoded for the query.
     """
 
@@ -76,21 +75,15 @@ class Selection:
 
     def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits to show in the order of `sort`; their ranks do not change."""
-        return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
+        from search.ranking.sorting import in_order_of
+
+        return in_order_of(hits, self.sort)
 
     def pools(self) -> tuple[Selection, ...]:
         """Return the selections to rerank: the best 30 passages or more; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.pool.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
-
-
-def _date_of(hit: Hit) -> Any:
-    """Return the date of a hit's document: from its metadata, else when its file changed, else year 1."""
-    from search.store import conditions, filters
-
-    changed = filters.modified("", os.fsencode(hit.path), hit.file.mtime_ns)
-    return conditions.as_date(filters.own_date(hit.metadata) or changed or "0001")
 
 
 def select(

@@ -158,8 +158,13 @@ class SortOptions(TypedDict, total=False):
     """Options that set the order of the listed hits."""
 
     sort: Annotated[
-        Literal["score", "date"],
-        Option("score", "List the k hits by score, or newest first.", panel="Which hits"),
+        str,
+        Option(
+            "score",
+            "List the k hits by score, by date (newest first), or by a field: year, -year (highest first).",
+            "FIELD",
+            "Which hits",
+        ),
     ]
 
 

@@ -324,6 +324,21 @@ class SnapshotReader:
             )
         return [name_of(path, record) for _, path, record in rows]
 
+    def first_passages_of_documents(self, passages: NDArray[np.int64] | None = None) -> list[int]:
+        """Return the first passage of each document, in the order of `document_names`.
+
+        Args:
+            passages: IDs of passages to choose from; None for all.
+        """
+        order = "files.id" if self.facts.folders.memory else "path, record"
+        chosen = "" if passages is None else "WHERE passages.id IN (SELECT value FROM json_each(?))"
+        rows = self.connection.execute(
+            "SELECT min(passages.id) FROM passages JOIN documents ON documents.id = document "
+            f"JOIN files ON files.id = file {chosen} GROUP BY documents.id ORDER BY {order}",
+            () if passages is None else (json.dumps(passages.tolist()),),
+        )
+        return [id_ for (id_,) in rows]
+
     def has_document(self, name: str) -> bool:
         """Return True if there is a document of this name: an ID from memory, or a path, also with "#" and a record."""
         try:

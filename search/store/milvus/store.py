@@ -289,6 +289,9 @@ class MilvusSnapshot(Snapshot):
     def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
         raise self._cannot_list()
 
+    def first_passages_of_documents(self, passages: NDArray[np.int64] | None = None) -> list[int]:
+        raise self._cannot_list()
+
     def has_document(self, name: str) -> bool:
         raise self._cannot_list()
 
