@@ -333,8 +333,9 @@ class Index:
         each passage.
 
         Args:
-            documents: `search.Document`s, or mappings with their fields; or a single one. Other keys of a mapping are
-                metadata. A whole number as an ID is its digits.
+            documents: `search.Document`s, or mappings with their fields; or a single one; or a DataFrame of pandas or
+                polars or an Arrow table, with a row for each. Other keys of a mapping are metadata. A whole number as
+                an ID is its digits.
             progress: callback, called often with the progress.
 
         Raises:

@@ -53,7 +53,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "similarity": ("explain:similarity", "Compare sentences, or with --tokens or --words two texts."),
     },
     "Indexes": {
-        "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines file."),
+        "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines or Parquet file."),
         "export": (
             "index:export",
             "Take an index elsewhere: print its documents, or write its embeddings to a file.",

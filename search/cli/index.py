@@ -22,13 +22,13 @@ from search.cli.options import (
     model_option,
 )
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently, text_of
-from search.errors import IndexNotFound, InputError, SearchError, quoted
+from search.errors import IndexNotFound, InputError, OptionalDependency, SearchError, first_line, quoted
 from search.records import options
 
 if TYPE_CHECKING:
     from search.index import Index
     from search.records.exports import FaissExport, VectorExport
-    from search.records.memory_document import DamagedDocument, Document
+    from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.reports import Report
     from search.store.settings import FolderPaths, Folders
 
@@ -170,7 +170,8 @@ def upsert(
     output: Output,
     index: Annotated[str, index_option("Name or path of the index; created if needed.")],
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="JSON Lines file; - for stdin (default).")
+        str | None,
+        typer.Argument(metavar="FILE", help="JSON Lines or Parquet file; - for stdin (default)."),
     ] = None,
     rebuild: Annotated[
         bool,
@@ -179,9 +180,9 @@ def upsert(
         ),
     ] = False,
 ) -> None:
-    """Add or replace documents by ID, from a JSON Lines file.
+    """Add or replace documents by ID, from a JSON Lines or Parquet file.
 
-    Each line is an object with the keys `id` and `text`, and optionally `title` and `kind` (such as
+    Each line or row is an object with the keys `id` and `text`, and optionally `title` and `kind` (such as
     "markdown"); you can filter by all other keys. A document replaces an older one with the same ID.
     Only new text is encoded. If a line is invalid, no document is stored.
     """
@@ -192,17 +193,33 @@ def upsert(
             raise typer.BadParameter("--rebuild takes the documents of the index, and no FILE.")
         _rebuild(index, model, prompts, engine, output)
         return
-    documents = [
-        document_of(line, number)
-        for number, line in enumerate(text_of(file or "-", "Give JSON Lines.").split("\n"), 1)
-        if line.strip()
-    ]
+    documents = _documents_in(file or "-")
     opened = _opened_or_created(index, model, prompts, engine)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.upsert(documents, progress=progress)
     output.remarks(opened.notes)
     if output.as_json or not output.quiet:
         output.show(report, reports.upserted)
+
+
+def _documents_in(file: str) -> Documents:
+    """Return the documents in a JSON Lines file, or in a Parquet file, by its name.
+
+    Raises:
+        OptionalDependency: pyarrow, which reads Parquet, is not installed.
+        InputError: the file cannot be read.
+    """
+    if Path(file).suffix.lower() != ".parquet":
+        lines = text_of(file, "Give JSON Lines.").split("\n")
+        return [document_of(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise OptionalDependency("pyarrow", "parquet", "reading Parquet") from None
+    try:
+        return parquet.read_table(file)
+    except (OSError, ArrowException) as error:
+        raise InputError(f"cannot read '{file}': {first_line(error)}") from None
 
 
 def _opened_or_created(

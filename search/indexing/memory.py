@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from search.corpus import Cutter, Skipped, SourceFile
 from search.corpus.dates import dated
@@ -41,6 +41,7 @@ from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
 from search.records.reports import MEMORY, Outcome, Progress, Report, Upserted
+from search.records.rows import is_table, rows_of
 from search.store.contents import earlier_state, stored_contents
 from search.store.database import (
     all_meta,
@@ -63,6 +64,8 @@ from search.store.passages import SnapshotReader
 from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.writer import FileUpdate, Writer, writing
+
+Rows: TypeAlias = Iterable[Document | Mapping[str, Any]]
 
 _PATIENCE = 60.0  # seconds to wait for another writer
 
@@ -246,8 +249,10 @@ def set_metadata(index: Path, encoder: Encoder, id_: str, values: Mapping[str, A
 
 
 def _several(documents: Documents) -> Iterable[Document | Mapping[str, Any]]:
-    """Return documents; a single one as a list."""
-    return [documents] if isinstance(documents, Document | Mapping) else documents
+    """Return documents; a single one as a list, a table as its rows."""
+    if is_table(documents):
+        return rows_of(documents)
+    return [documents] if isinstance(documents, Document | Mapping) else cast("Rows", documents)
 
 
 def _upserted(

@@ -13,6 +13,7 @@ exports.py       FaissExport, VectorExport, Measurement of a FAISS index
 document_map.py  DocumentMap: documents as points
 memory_document.py  Document of an index of documents from memory
 reports.py       Progress, Changes, Report, Status, CheckReport
+rows.py          rows of tables of other libraries
 filter_text.py   filters that a program gives as a mapping, as text
 options.py       options that several functions share; option_tools.py: their validation; Ranking
 notebook_mixin.py  display of a record in a notebook

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from search.errors import InputError
+from search.records.rows import Table
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,5 @@ class DamagedDocument:
 
 _FIELDS = {item.name for item in fields(MemoryDocument)}
 Document = MemoryDocument  # the public name
-Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]] | Document | Mapping[str, Any]"
+Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]] | Document | Mapping[str, Any] | Table"
+"""Documents, mappings, a single one of these, or a table: see `Index.upsert`."""
