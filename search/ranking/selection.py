@@ -75,6 +75,8 @@ class Selection:
 
     def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits to show in the order of `sort`; their ranks do not change."""
+        if self.sort == "score":
+            return list(hits)
         from search.ranking.sorting import in_order_of
 
         return in_order_of(hits, self.sort)

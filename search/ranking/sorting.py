@@ -21,12 +21,9 @@ def in_order_of(hits: Iterable[Hit], sort: str) -> list[Hit]:
     """Return hits in the order of `sort`.
 
     Args:
-        sort: "score" for the order that they have; "date" for the newest first; or the name of a field, with "-" before
-            it for the highest value first.
+        sort: "date" for the newest first; or the name of a field, with "-" before it for the highest value first.
     """
     ranked = list(hits)
-    if sort == "score":
-        return ranked
     if sort in ("date", "-date"):
         return sorted(ranked, key=_date_of, reverse=True)
     name = sort.removeprefix("-")
