@@ -108,8 +108,29 @@ def _offered(
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
-    tool.parameters = model.model_json_schema()
+    tool.parameters = _without_needless(model.model_json_schema())
     return tool
+
+
+def _without_needless(schema: Any) -> Any:
+    """Return a JSON schema without what a model reads in vain, as it costs tokens in every conversation.
+
+    Titles repeat names. That a parameter may also be null says no more than that it is not required.
+    """
+    if isinstance(schema, list):
+        return [_without_needless(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        name: _without_needless(value)
+        for name, value in schema.items()
+        if not (name == "title" and isinstance(value, str))
+    }
+    others = [kind for kind in kept.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(others) == 1 and kept.get("default", 0) is None:
+        del kept["anyOf"], kept["default"]
+        kept |= others[0]
+    return kept
 
 
 def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect.Signature:
@@ -122,5 +143,5 @@ def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect
             name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint
         )
         params.append(option)
-    returned: Any = Annotated[CallToolResult, signature.return_annotation]
-    return signature.replace(parameters=params, return_annotation=returned)
+    # Without a schema of the answers, which is longer than all the rest: few clients show it to their model.
+    return signature.replace(parameters=params, return_annotation=CallToolResult)
