@@ -85,6 +85,24 @@ def test_tools_have_a_fixed_order_and_only_read(client: TestClient) -> None:
     assert kinds["index"]["type"] == "string" and "title" not in kinds["query"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error"),
+    [
+        ("search", {"query": "x", "k": "many"}, "search: k='many': should be a valid integer, unable"),
+        ("search", {}, "search: the argument 'query' is missing: The question, in natural language."),
+        ("search", {"query": "x", "kk": 1}, "search: there is no argument 'kk'. Choose from: query, index, k, next,"),
+        ("search", {"query": "x", "mode": "best"}, "search: mode='best': should be 'hybrid', 'dense' or 'lexical'."),
+        ("fetch", {"id": 5}, "fetch: id=5: should be a valid string."),
+        ("search", {"query": "x", "max_tokens": 5}, "search: max_tokens=5: should be greater than or equal to 300."),
+    ],
+)  # fmt: skip
+def test_an_error_of_an_argument_says_what_to_pass(
+    call: Call, tool: str, arguments: dict[str, Any], error: str
+) -> None:
+    text = call(tool, **arguments)
+    assert text.startswith(error) and "\n" not in text and "pydantic" not in text
+
+
 def test_documents_near_to_a_document_are_listed(call: Call, index: Index, id_: str) -> None:
     hits = call("similar", id=id_, k=2)["results"]
     document = index.passage(int(id_.rpartition("p")[2])).document_id
@@ -308,7 +326,7 @@ def test_an_index_with_other_scores_is_left_out_with_a_note(
 
 
 def test_errors_name_the_parameter_and_the_remedy(call: Call, index: Index) -> None:
-    assert "k\n  Input should be greater than or equal to 1" in call("search", query="a", k=0)
+    assert "k=0: should be greater than or equal to 1" in call("search", query="a", k=0)
     assert "colour\n  Extra inputs are not permitted" in call("search", query="a", colour=1)
     assert "Choose from" in call("search", query="a", index="elsewhere")
     assert "Copy it from a search result" in call("fetch", id="p12")

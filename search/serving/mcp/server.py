@@ -12,6 +12,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
 
 import search
 from search.errors import NO_INDEX, SearchError
@@ -37,6 +38,33 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
     (tools.documents, "List documents", ()),
     (tools.similar, "Documents near to a document", ()),
 )
+
+
+class CheckedTool(Tool):
+    """Tool whose errors about arguments say in one line what to pass."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """Check the arguments, then run the tool.
+
+        Raises:
+            ToolError: an argument is missing, unknown or invalid.
+        """
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            problems = " ".join(self._about(failure) for failure in error.errors())
+            raise ToolError(seen(f"{self.name}: {problems}")) from None
+        return await super().run(arguments, context, convert_result)
+
+    def _about(self, failure: Any) -> str:
+        properties = self.parameters["properties"]
+        name = ".".join(map(str, failure["loc"]))
+        if failure["type"] == "extra_forbidden":
+            return f"there is no argument '{name}'. Choose from: {', '.join(properties)}."
+        about = properties.get(str(failure["loc"][0]), {}).get("description", "")
+        if failure["type"] == "missing":
+            return f"the argument '{name}' is missing: {about}"
+        return f"{name}={failure['input']!r:.80}: {failure['msg'].removeprefix('Input ')}. {about}"
 
 
 def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
@@ -104,7 +132,9 @@ def _offered(
     call.__signature__ = _signature(function, kinds)  # type: ignore[attr-defined]
     description = " ".join((function.__doc__ or "").split())
     name = function.__name__
-    tool = Tool.from_function(call, name=name, title=title, description=description, annotations=_READS)
+    tool = CheckedTool.from_function(
+        call, name=name, title=title, description=description, annotations=_READS
+    )
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
