@@ -12,7 +12,8 @@ language never has it.
 
 A word of a query has a token in each language of the index (`forms_of`). In languages that write compounds as one word,
 it also finds the stems that it begins or ends, if the rest is a word of the index, too: "Kaution" finds "Mietkaution".
-A word that occurs nowhere has the words that it is composed of as its forms.
+A long word is found after any long beginning: "Versicherung" finds "Haftpflichtversicherung". A word that occurs
+nowhere has the words that it is composed of as its forms.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ _COMPOUNDING = frozenset({"da", "de", "fi", "hu", "nl", "no", "sv"})
 _LINKS = ("ens", "ns", "es", "en", "er", "s", "n", "e", "")
 _SHORTEST_PART = 4  # letters of a stem that is sought in compounds, and of the rest
 _SHORTEST_REST = 3
+# The last part of a compound names what it is. It is found after any long beginning, which is then no prefix: zurück-,
+# wieder-, unter-.
+_SHORTEST_HEAD, _LONG_REST = 6, 7
 COMPOUND_SHARE = 0.5
 """Frequency that counts for a compound of which a word of the query is a part; 1 for the word itself."""
 
@@ -180,7 +184,10 @@ def _compounds_with(token: str, language: str, vocabulary: StemLookup) -> Iterat
         whole = _inner(other)
         before, after = whole.removesuffix(part), whole.removeprefix(part)
         rest = before if len(before) < len(whole) else after
-        if len(rest) < len(whole) and _is_word(rest, rest is before, language, vocabulary):
+        if rest == whole:
+            continue
+        is_head = rest is before and len(part) >= _SHORTEST_HEAD and len(rest) >= _LONG_REST
+        if is_head or _is_word(rest, rest is before, language, vocabulary):
             yield other
 
 

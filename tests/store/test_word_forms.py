@@ -14,6 +14,7 @@ TEXTS = {
     "de/miete": "Die Häuser in der Straße sind alt, und der Vertrag nennt eine Mietkaution, die zu zahlen ist.",
     "de/kueche": "Der Wasserkocher steht in der Küche neben dem Herd, und die Miete ist schon bezahlt.",
     "de/wasser": "Das Wasser ist kalt, und der Kocher ist leider kaputt.",
+    "de/haftung": "Die Haftpflichtversicherung und die Unterschrift sind in der Mappe, die auf dem Tisch liegt.",
     "el": "Η οδός είναι κοντά στο σπίτι και ο αριθμός είναι πάνω από την πόρτα.",
     "en": "The password of the house is in the drawer, and the lease is on the table.",
     "es": "La habitación está en el segundo piso y las llaves están en la cocina.",
@@ -43,7 +44,7 @@ def hits(index: Index, query: str) -> list[str]:
     ("query", "document"),
     [
         ("Haus", "de/miete"), ("haeuser", "de/miete"), ("strasse", "de/miete"), ("Verträge", "de/miete"),
-        ("Kaution", "de/miete"), ("Kocher", "de/kueche"), ("Wasser", "de/kueche"), ("οδος", "el"),
+        ("Versicherungen", "de/haftung"), ("Kaution", "de/miete"), ("Kocher", "de/kueche"), ("Wasser", "de/kueche"), ("οδος", "el"),
         ("habitacion", "es"), ("llave", "es"), ("talo", "fi"), ("hazak", "hu"), ("ház", "hu"), ("契約", "ja"),
         ("会議", "ja"), ("계약", "ko"), ("prijzen", "nl"), ("huurprijzen", "nl"), ("договора", "ru"),
         ("квартира", "ru"), ("สัญญา", "th"), ("มัดจำ", "th"), ("ISIK", "tr"), ("isik", "tr"),
@@ -51,6 +52,12 @@ def hits(index: Index, query: str) -> list[str]:
 )  # fmt: skip
 def test_a_word_finds_its_forms(index: Index, query: str, document: str) -> None:
     assert document in hits(index, query)
+
+
+def test_a_prefix_is_no_part_of_a_compound(index: Index) -> None:
+    """The rest of "Unterschrift" is no word of the index, and too short for one that need not be."""
+    assert hits(index, "Schrift") == []
+    assert hits(index, "Pflicht") == []
 
 
 def test_the_word_itself_ranks_above_compounds_with_it(index: Index) -> None:
