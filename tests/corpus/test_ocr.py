@@ -14,7 +14,7 @@ import pytest
 import search
 from search import Encoder, InputError, OptionalDependency, ReadError
 from search.corpus import Skipped, SourceFile, documents, load, ocr, walk
-from search.corpus.ocr import joined, recognized
+from search.corpus.ocr import UnfinishedPages, joined, recognized
 from search.records import documents as records
 from tests.conftest import Run
 from tests.corpus.conftest import parsed
@@ -116,9 +116,7 @@ def read(folder: Path, name: str, raw: bytes) -> list[records.Document | Skipped
     return list(documents(file, load(file), ocr="multi"))
 
 
-def test_what_a_pdf_gives_without_ocr_is_not_lost_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_pdf_gives_without_ocr_is_not_lost_with_it(tmp_path: Path) -> None:
     raw = as_bytes(picture(*LINES), "PDF")
     (packed,) = read(tmp_path, "a.pdf.gz", gzip.compress(raw))
     assert isinstance(packed, records.Document) and packed.text.strip() == " ".join(LINES)
@@ -130,13 +128,32 @@ def test_what_a_pdf_gives_without_ocr_is_not_lost_with_it(
         with pytest.raises(ReadError) as error:
             read(tmp_path, name, content)
         assert error.value.reason == reason
-    monkeypatch.setattr(ocr, "SECONDS", 0.0)
-    document, skipped = read(tmp_path, "other.pdf", pdf([["Some text."]]))
+
+
+@pytest.mark.parametrize("texts", [{}, {1: "One page"}])
+def test_pages_that_cannot_be_read_are_named_and_the_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: dict[int, str]
+) -> None:
+    def late(path: str, kind: str, raw: bytes, language: str) -> dict[int, str]:
+        raise UnfinishedPages(path, "took too long", "a page", texts)
+
+    monkeypatch.setattr(ocr, "recognized", late)
+    document, skipped = read(tmp_path, "text.pdf", pdf([["Some text."]]))
     assert isinstance(document, records.Document) and document.text.strip() == "Some text."
-    assert isinstance(skipped, Skipped) and skipped.reason == "took too long"
-    with pytest.raises(ReadError) as error:
-        read(tmp_path, "slow.pdf", as_bytes(picture("other"), "PDF"))
-    assert error.value.reason == "took too long"
+    assert isinstance(skipped, Skipped)
+    assert (skipped.reason, skipped.detail) == ("took too long", "pages that are pictures: a page")
+    raw = as_bytes(picture("one"), "PDF", save_all=True, append_images=[picture("two")])
+    if texts:
+        document, *others = read(tmp_path, "scan.pdf", raw)
+        assert isinstance(document, records.Document) and document.text.strip() == "One page"
+        assert {item.reason for item in others if isinstance(item, Skipped)} == {
+            "no text",
+            "took too long",
+        }
+    else:
+        with pytest.raises(ReadError) as error:
+            read(tmp_path, "scan.pdf", raw)
+        assert error.value.reason == "took too long"
 
 
 def test_an_image_has_the_date_of_its_name(tmp_path: Path) -> None:
