@@ -131,10 +131,11 @@ def about_coverage(opened: Searchable, hits: Hits) -> list[str]:
     return [hits.coverage.sentence, *remedies]
 
 
-def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
+def about_spelling(opened: Searchable, text: str, of_index: str, verdict: bool) -> list[str]:
     """Return a note on each identifier and misspelt word of a query that no passage has.
 
     Args:
+        verdict: True if the verdict below the hits names the identifiers.
         text: the query as typed.
         of_index: options that name the index, for the suggested command; "" or with a space before.
     """
@@ -145,7 +146,7 @@ def about_spelling(opened: Searchable, text: str, of_index: str) -> list[str]:
         if absence.near:
             better = f"seewhy query {quoted(absence.corrected(text))}{of_index}"
             notes.append(f"no passage has '{absence.word}'. Did you mean: {better}")
-        else:
+        elif not verdict:
             notes.append(absence.sentence)
     return notes
 

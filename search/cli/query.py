@@ -74,7 +74,8 @@ def query(
         output.note(
             f"\nExplain hit {hits[0].rank}: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
-    output.remarks(about_spelling(opened, text, of_index))
+    is_told = output.format == "text" and bool(hits)
+    output.remarks(about_spelling(opened, text, of_index, is_told))
     output.remarks([*about_age(opened, hits), *opened.notes, *about_coverage(opened, hits)])
 
 

@@ -50,3 +50,11 @@ def test_the_printed_command_works(run: Run, indexed: Path) -> None:
     status, _, error = run("query", "doorr", "-k", "1", "-i", str(indexed))
     assert status == 0
     assert f"no passage has 'doorr'. Did you mean: seewhy query door --index {indexed}" in error
+
+
+def test_an_identifier_that_is_not_there_is_named_once(run: Run, indexed: Path) -> None:
+    _, out, error = run("query", "E_QUOTA_4021", "-i", indexed)
+    assert out.splitlines()[-1] == "E_QUOTA_4021: not in your files" and "no passage has" not in error
+    for options in (("--json",), ("-m", "lexical")):
+        _, _, error = run("query", "E_QUOTA_4021", "-i", indexed, *options)
+        assert "no passage has 'E_QUOTA_4021'." in error
