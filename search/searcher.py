@@ -449,8 +449,7 @@ class Searcher:
         _require_part(limit, offset)
         with self.store.reading() as snapshot:
             passing = snapshot.passing(combined_filter(where=where))
-            names = snapshot.document_names(passing)
-        return names[offset : None if limit is None else offset + limit]
+            return snapshot.document_names(passing, limit, offset)
 
     def chosen(
         self,

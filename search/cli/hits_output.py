@@ -135,9 +135,9 @@ def about_spelling(opened: Searchable, text: str, of_index: str, verdict: bool) 
     """Return a note on each identifier and misspelt word of a query that no passage has.
 
     Args:
-        verdict: True if the verdict below the hits names the identifiers.
         text: the query as typed.
         of_index: options that name the index, for the suggested command; "" or with a space before.
+        verdict: True if the verdict below the hits names the identifiers.
     """
     from search.indexes import absences
 

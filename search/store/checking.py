@@ -30,6 +30,7 @@ from search.store.database import (
     Connection,
     all_meta,
     connect_to_read,
+    has_table,
     has_tables,
     meta_of,
     one_meta,
@@ -40,7 +41,7 @@ from search.store.file_states import stored_files
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
 from search.store.null_distribution import read_baseline
 from search.store.passages import content_key, hidden_of, metadata_of, name_of
-from search.store.pending import count_pending, has_pending
+from search.store.pending import count_pending
 from search.store.segments import (
     blocks_of_tail,
     read_segments,
@@ -133,7 +134,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != rows:
             yield f"table {table} has {count:,} rows instead of {rows:,}"
-    if has_pending(connection):
+    if has_table(connection, "pending"):
         both = "SELECT count(*) FROM pending JOIN embeddings USING (passage)"
         if count := connection.execute(both).fetchone()[0]:
             yield f"{count:,} passages of table pending are encoded"

@@ -149,6 +149,12 @@ def has_tables(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Return True if the database has a table of this name."""
+    select = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(select, (name,)).fetchone() is not None
+
+
 def has_contents(database: Path) -> bool | None:
     """Return True if a database contains documents from memory, of which it is the only copy.
 

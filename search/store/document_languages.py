@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 
+from search.store.database import has_table
 from search.store.word_forms import stemmed
 
 LANGUAGES = """document INTEGER PRIMARY KEY NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
                lang TEXT NOT NULL"""
 """Columns of table `languages`."""
 
-_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'languages'"
 _OF_PASSAGE = (
     """SELECT lang FROM languages WHERE document = (SELECT document FROM passages WHERE id = ?)"""
 )
@@ -26,14 +26,9 @@ def create_languages(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX IF NOT EXISTS languages_by_lang ON languages (lang)")
 
 
-def has_languages(connection: sqlite3.Connection) -> bool:
-    """Return True if there is a table of languages."""
-    return connection.execute(_EXISTS).fetchone() is not None
-
-
 def stemmed_languages(connection: sqlite3.Connection) -> frozenset[str]:
     """Return the languages of the index, other than English, of which words have forms."""
-    if not has_languages(connection):
+    if not has_table(connection, "languages"):
         return frozenset()
     languages, last = [], ""
     while True:
@@ -46,7 +41,7 @@ def stemmed_languages(connection: sqlite3.Connection) -> frozenset[str]:
 
 def language_counts(connection: sqlite3.Connection) -> dict[str, int]:
     """Return language -> number of documents, the most frequent first."""
-    if not has_languages(connection):
+    if not has_table(connection, "languages"):
         return {}
     rows = connection.execute("SELECT lang, count(*) FROM languages GROUP BY lang ORDER BY 2 DESC, 1")
     return dict(rows.fetchall())
@@ -63,7 +58,7 @@ def main_language(connection: sqlite3.Connection) -> str:
 
 def language_of_passage(connection: sqlite3.Connection, passage: int) -> str:
     """Return the language of the document of a passage; "" if it is not known."""
-    if not has_languages(connection):
+    if not has_table(connection, "languages"):
         return ""
     row = connection.execute(_OF_PASSAGE, (passage,)).fetchone()
     return str(row[0]) if row else ""

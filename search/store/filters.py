@@ -46,8 +46,7 @@ from search.store.conditions import (
     local_time,
     wrong,
 )
-from search.store.database import one_meta
-from search.store.document_languages import has_languages
+from search.store.database import has_table, one_meta
 from search.store.passages import SnapshotReader, name_of
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     annotators = SnapshotReader(connection).annotators()
     annotated = {folded(field): annotator.name for annotator in annotators for field in annotator.fields}
     _require_fields(connection, where, annotated)
-    query = _Query(annotated, has_languages(connection))
+    query = _Query(annotated, has_table(connection, "languages"))
     sql = query.sql(where.condition)
     connection.create_function("passes", 2, query.passes, deterministic=True)
     if any(leaf.field.column in ("mtime", "dated") for leaf in comparisons(where.condition)):
@@ -266,7 +265,7 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):
-        if folded(field.name) == LANGUAGE and has_languages(connection):
+        if folded(field.name) == LANGUAGE and has_table(connection, "languages"):
             continue
         if field.column == "metadata" and folded(field.name) not in annotated:
             rows = connection.execute("SELECT metadata FROM documents")

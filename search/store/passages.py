@@ -300,12 +300,16 @@ class SnapshotReader:
             for document in islice(matches, offset, offset + most)
         ]
 
-    def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
+    def document_names(
+        self, passages: NDArray[np.int64] | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[str]:
         """Return the names of documents: of documents from memory as they were added, of files by path.
 
         Args:
             passages: IDs of passages; only their documents are named. None for all documents.
+            limit, offset: maximum number of names, None for all; and number of names to skip.
         """
+        part = -1 if limit is None else limit, offset
         if self.facts.folders.memory:
             select, order = "SELECT DISTINCT files.id, path, 0 FROM files", "ORDER BY files.id"
         else:
@@ -313,14 +317,15 @@ class SnapshotReader:
                 "SELECT DISTINCT documents.id, path, record FROM documents JOIN files ON files.id = file"
             )
             order = "ORDER BY path, record"
+        order += " LIMIT ? OFFSET ?"
         if passages is None:
-            rows = self.connection.execute(f"{select} {order}")
+            rows = self.connection.execute(f"{select} {order}", part)
         else:
             join = "JOIN documents ON documents.file = files.id" if self.facts.folders.memory else ""
             rows = self.connection.execute(
                 f"{select} {join} JOIN passages ON passages.document = documents.id "
                 f"WHERE passages.id IN (SELECT value FROM json_each(?)) {order}",
-                (json.dumps(passages.tolist()),),
+                (json.dumps(passages.tolist()), *part),
             )
         return [name_of(path, record) for _, path, record in rows]
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.errors import InputError, SearchError
+from search.store.database import has_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,15 +54,9 @@ def lacking(count: int, work: str, command: str) -> InputError:
     )
 
 
-def has_pending(connection: sqlite3.Connection) -> bool:
-    """Return True if there is a table of pending passages."""
-    row = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'pending'")
-    return row.fetchone() is not None
-
-
 def some_pending(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> bool:
     """Return True if a passage from `first` to `last` is pending."""
-    if not has_pending(connection):
+    if not has_table(connection, "pending"):
         return False
     select = "SELECT 1 FROM pending WHERE passage BETWEEN ? AND ? LIMIT 1"
     return connection.execute(select, (first, last)).fetchone() is not None
@@ -69,7 +64,7 @@ def some_pending(connection: sqlite3.Connection, first: int = 0, last: int = 2**
 
 def pending_among(connection: sqlite3.Connection, passages: Sequence[int]) -> set[int]:
     """Return those of some passages that are pending."""
-    if not has_pending(connection):
+    if not has_table(connection, "pending"):
         return set()
     select = "SELECT passage FROM pending WHERE passage IN (SELECT value FROM json_each(?))"
     return {passage for (passage,) in connection.execute(select, (json.dumps(list(passages)),))}
@@ -77,7 +72,7 @@ def pending_among(connection: sqlite3.Connection, passages: Sequence[int]) -> se
 
 def pending_passages(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> Ids:
     """Return the increasing IDs of the pending passages from `first` to `last`."""
-    if not has_pending(connection):
+    if not has_table(connection, "pending"):
         return np.empty(0, dtype=np.int64)
     select = "SELECT passage FROM pending WHERE passage BETWEEN ? AND ? ORDER BY passage"
     rows = connection.execute(select, (first, last))
@@ -86,14 +81,14 @@ def pending_passages(connection: sqlite3.Connection, first: int = 0, last: int =
 
 def count_pending(connection: sqlite3.Connection) -> int:
     """Return the number of pending passages."""
-    if not has_pending(connection):
+    if not has_table(connection, "pending"):
         return 0
     return int(connection.execute("SELECT count(*) FROM pending").fetchone()[0])
 
 
 def pending_tokens(connection: sqlite3.Connection) -> int:
     """Return the number of tokens of the pending passages."""
-    if not has_pending(connection):
+    if not has_table(connection, "pending"):
         return 0
     select = "SELECT coalesce(sum(n_tokens), 0) FROM passages WHERE id IN (SELECT passage FROM pending)"
     return int(connection.execute(select).fetchone()[0])

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sqlite3
 
+from search.store.database import has_table
+
 RECORDS = """document INTEGER PRIMARY KEY NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
              count INTEGER NOT NULL"""
 """Columns of table `records`."""
 
-_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'records'"
 _COUNTS = """SELECT path, sum(count) FROM records JOIN documents ON documents.id = records.document
              JOIN files ON files.id = file GROUP BY path ORDER BY 2 DESC, path"""
 
@@ -24,6 +25,6 @@ def create_records(connection: sqlite3.Connection) -> None:
 
 def record_counts(connection: sqlite3.Connection) -> dict[str, int]:
     """Return file -> number of its records, the most first, for the files that consist of records."""
-    if connection.execute(_EXISTS).fetchone() is None:
+    if not has_table(connection, "records"):
         return {}
     return {os.fsdecode(path): count for path, count in connection.execute(_COUNTS)}

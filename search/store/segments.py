@@ -41,7 +41,7 @@ from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.visible_text import visible
 from search.store import codes
-from search.store.document_languages import has_languages
+from search.store.database import has_table
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
 from search.store.pending import some_pending
@@ -178,7 +178,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 def _language(connection: sqlite3.Connection) -> str:
     """SQL expression for the language of a passage."""
-    is_known = has_languages(connection)
+    is_known = has_table(connection, "languages")
     return "(SELECT lang FROM languages WHERE document = passages.document)" if is_known else "''"
 
 

@@ -27,6 +27,7 @@ from search.store.database import (
     TABLES,
     all_meta,
     connect_to_write,
+    has_table,
     has_tables,
     one_meta,
     require_format,
@@ -34,7 +35,7 @@ from search.store.database import (
 )
 from search.store.document_languages import create_languages
 from search.store.passages import content_key
-from search.store.pending import PENDING, has_pending, pending_among, some_pending
+from search.store.pending import PENDING, pending_among, some_pending
 from search.store.record_counts import create_records
 from search.store.segments import add
 from search.store.status import counts
@@ -269,9 +270,11 @@ class Writer(Tables):
             meta: key-value pairs for table `meta`.
         """
         with self.transaction(same_answers=True) as connection:
-            if has_pending(connection) and not some_pending(connection):  # the last ones were deleted
+            if has_table(connection, "pending") and not some_pending(
+                connection
+            ):  # the last ones were deleted
                 connection.execute("DROP TABLE pending")
-            if not has_pending(connection):
+            if not has_table(connection, "pending"):
                 self.delete("meta", "key IN ('lazy', 'on_demand')")
             self.put(complete=True, **meta)
 

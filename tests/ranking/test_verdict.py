@@ -48,6 +48,17 @@ def calibrated_index(
     return index
 
 
+WORDS = "bird shoe cup road paper tree stone".split()
+
+
+def random_texts(choose: random.Random) -> dict[str, str]:
+    """Sixteen texts of different lengths, each with two of the words."""
+    return {
+        f"{number}.md": f"{' '.join(choose.sample(WORDS, 2))} {'long ' * choose.randint(0, 6)}here."
+        for number in range(16)
+    }
+
+
 def idf(passages: int, count: int) -> float:
     return math.log(1 + (passages - count + 0.5) / (count + 0.5))
 
@@ -87,16 +98,13 @@ def test_words_of_different_passages_are_not_added_to_the_coverage(index: Index)
 def test_coverage_is_the_highest_of_the_first_three_hits(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, choose = "bird shoe cup road paper tree stone".split(), random.Random(1)
-    texts = {
-        f"{number}.md": f"{' '.join(choose.sample(words, 2))} {'long ' * choose.randint(0, 6)}here."
-        for number in range(16)
-    }
+    choose = random.Random(1)
+    texts = random_texts(choose)
     index = calibrated_index(tmp_path / "others", texts, tiny_model, monkeypatch)
-    counts = {word: sum(word in text.split() for text in texts.values()) for word in words}
+    counts = {word: sum(word in text.split() for text in texts.values()) for word in WORDS}
     ranks = set()  # the rank of the hit with the highest coverage
     for _ in range(150):
-        query = choose.sample(words, 4)
+        query = choose.sample(WORDS, 4)
         hits = index.query(" ".join(query))
         idfs = {word: idf(16, counts[word]) for word in query}
         shares = [
@@ -184,16 +192,13 @@ def test_the_line_says_four_things_and_names_a_hit_with_more_of_the_words(
 def test_the_evidence_is_a_hit_with_much_more_of_the_words_than_the_first(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, choose = "bird shoe cup road paper tree stone".split(), random.Random(1)
-    texts = {
-        f"{number}.md": f"{' '.join(choose.sample(words, 2))} {'long ' * choose.randint(0, 6)}here."
-        for number in range(16)
-    }
+    choose = random.Random(1)
+    texts = random_texts(choose)
     index = calibrated_index(tmp_path / "others", texts, tiny_model, monkeypatch)
-    counts = {word: sum(word in text.split() for text in texts.values()) for word in words}
+    counts = {word: sum(word in text.split() for text in texts.values()) for word in WORDS}
     evidence = set[int | None]()
     for _ in range(150):
-        query = choose.sample(words, 4)
+        query = choose.sample(WORDS, 4)
         hits = index.query(" ".join(query))
         total = sum(idf(16, counts[word]) for word in query)
         shares = [

@@ -286,7 +286,9 @@ class MilvusSnapshot(Snapshot):
     def links(self) -> LinkTable:
         raise self._cannot_list()
 
-    def document_names(self, passages: NDArray[np.int64] | None = None) -> list[str]:
+    def document_names(
+        self, passages: NDArray[np.int64] | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[str]:
         raise self._cannot_list()
 
     def first_passages_of_documents(self, passages: NDArray[np.int64] | None = None) -> list[int]:
