@@ -30,7 +30,7 @@ from machine import headline
 from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.errors import ReadError
 from search.indexing.read import PASSAGES_IN_A_BATCH
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 from search.store.database import connect_to_read
 from search.store.file_states import skipped_when_read, stored_files
 from search.store.files import DATABASE
@@ -150,7 +150,7 @@ def characters(file: SourceFile) -> int:
     total = 0
     try:
         for item in documents(file, load(file)):
-            if isinstance(item, Document):
+            if isinstance(item, ParsedDocument):
                 total += len(item.text) + len(item.title) + len(str([*item.metadata.values()]))
     except ReadError:
         pass

@@ -39,7 +39,7 @@ from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.evaluating.formats import Query, Retrieval, read_beir
 from search.evaluating.metrics import ranking_values
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 from search.records.options import WEIGHT
 from search.statistics import mean_of
 from search.store.bm25 import KeywordIndex, KeywordScores, discriminative
@@ -159,7 +159,7 @@ class Vectors:
         return found[0] if found else None
 
 
-def read(data: Retrieval | Spans, *, wiki: bool) -> list[tuple[str, int, Document]]:
+def read(data: Retrieval | Spans, *, wiki: bool) -> list[tuple[str, int, ParsedDocument]]:
     """Documents, each with its name in the data and where in that it begins."""
     if isinstance(data, Retrieval):
         found = [document for path, document in documents_of(data.source) if path == "corpus.jsonl"]
@@ -186,11 +186,11 @@ def _heading(found: re.Match[str]) -> str:
     return f"{'#' * (len(found[1]) // 2)} {found[2]}".ljust(len(found[0]))
 
 
-def documents_of(folder: Path) -> Iterator[tuple[str, Document]]:
+def documents_of(folder: Path) -> Iterator[tuple[str, ParsedDocument]]:
     for file in walk(folder):
         if not isinstance(file, Skipped):
             for item in documents(file, load(file)):
-                if isinstance(item, Document):  # and no record without text
+                if isinstance(item, ParsedDocument):  # and no record without text
                     yield file.path, item
 
 
@@ -201,7 +201,7 @@ def left_as_they_fall() -> Iterator[None]:
         yield
 
 
-def passages(found: Sequence[tuple[str, int, Document]], cutter: Cutter, encoder: Encoder) -> Texts:
+def passages(found: Sequence[tuple[str, int, ParsedDocument]], cutter: Cutter, encoder: Encoder) -> Texts:
     placed = [(name, offset, p) for name, offset, document in found for p in cutter.cut(document)]
     texts = [p.visible_text for *_, p in placed]
     counted = encoder.tokenizer.encode_batch(texts, add_special_tokens=False)

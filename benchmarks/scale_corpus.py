@@ -31,7 +31,7 @@ from search.encoding.encoder import Role
 from search.indexing import run, sampling
 from search.indexing.compare import RunPlan
 from search.indexing.update import update
-from search.records.documents import Document, LineMap, Passage
+from search.records.documents import LineMap, ParsedDocument, Passage
 from search.records.reports import Outcome
 from search.records.visible_text import visible
 from search.store.settings import PassageSettings, Source
@@ -241,14 +241,14 @@ def _batches(plan: RunPlan, corpus: Documents, encoder: Any) -> Iterator[list[Fi
         yield batch
 
 
-def _cut(path: str, made: Sequence[Made]) -> tuple[Document, list[Passage]]:
+def _cut(path: str, made: Sequence[Made]) -> tuple[ParsedDocument, list[Passage]]:
     text, passages, start, line = "\n\n".join(one.text for one in made), [], 0, 1
     for one in made:
         end, last = start + len(one.text), line + one.text.count("\n")
         n_tokens = len(one.text) // 4
         passages.append(Passage(start, end, one.text, "", one.context, line, last, n_tokens))
         start, line = end + 2, last + 2
-    return Document(path, "text", text, Path(path).stem, LineMap([0], [1]), ()), passages
+    return ParsedDocument(path, "text", text, Path(path).stem, LineMap([0], [1]), ()), passages
 
 
 class Adversarial:

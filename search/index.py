@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.encoding.function import AnyEncoder
+    from search.indexing.memory import Chunker
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.explanations import Explanation
@@ -325,7 +326,13 @@ class Index:
             searcher.local_folder, searcher.encoder, searcher.engine, workers, progress, lazy
         )
 
-    def upsert(self, documents: Documents, *, progress: OnProgress | None = None) -> Upserted:
+    def upsert(
+        self,
+        documents: Documents,
+        *,
+        chunker: Chunker | None = None,
+        progress: OnProgress | None = None,
+    ) -> Upserted:
         """Store documents from memory, replacing those with the same IDs; only new texts are encoded.
 
         One call is one transaction: all documents are stored, or none. Pass thousands of documents in
@@ -335,7 +342,10 @@ class Index:
         Args:
             documents: `search.Document`s, or mappings with their fields; or a single one; or a DataFrame of pandas or
                 polars or an Arrow table, with a row for each. Other keys of a mapping are metadata. A whole number as
-                an ID is its digits.
+                an ID is its digits. A document may bring its embedding (`vector`, or the key `embedding`) and its
+                `passages`.
+            chunker: function from a text to its passages, in order: their texts, or their spans (start, end). None cuts
+                texts at their headings, paragraphs and sentences.
             progress: callback, called often with the progress.
 
         Raises:
@@ -344,9 +354,17 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._searcher.memory_folder, self.encoder, documents, progress=progress)
+        return upsert(
+            self._searcher.memory_folder, self.encoder, documents, chunker=chunker, progress=progress
+        )
 
-    def add(self, documents: Documents, *, progress: OnProgress | None = None) -> Upserted:
+    def add(
+        self,
+        documents: Documents,
+        *,
+        chunker: Chunker | None = None,
+        progress: OnProgress | None = None,
+    ) -> Upserted:
         """Store new documents from memory, like `upsert`.
 
         Raises:
@@ -355,7 +373,14 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._searcher.memory_folder, self.encoder, documents, new=True, progress=progress)
+        return upsert(
+            self._searcher.memory_folder,
+            self.encoder,
+            documents,
+            new=True,
+            chunker=chunker,
+            progress=progress,
+        )
 
     def delete(self, ids: Ids | None = None, *, where: Filter | None = None) -> Upserted:
         """Delete documents from memory; IDs that do not exist are ignored.

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ def function_words(language: str) -> frozenset[str]:
     return _by_language().get(language, frozenset())
 
 
-def with_language(document: Document) -> Document:
+def with_language(document: ParsedDocument) -> ParsedDocument:
     """Return a document with its language; see `language_of`."""
     start = document.sections[0].start if document.sections else 0
     return replace(document, language=language_of(document.text[start : start + _SAMPLE]))

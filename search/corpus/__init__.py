@@ -1,7 +1,7 @@
 """From a folder to passages: find files, read documents, cut passages.
 
     walk(folder)  ->  SourceFile | Skipped    the files to read, and the files left out with the reason
-    documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
+    documents(file, load(file))  ->  ParsedDocument | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     sources.py    SourceFile, Skipped and its Reason, Contents: a file's kind by name, and its bytes

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from search.corpus.boilerplate import FEWEST_APART, WORD, repeatable
 from search.corpus.leads import lead_in
 from search.corpus.text import KEPT_LINE, one_line
-from search.records.documents import Document, Section
+from search.records.documents import ParsedDocument, Section
 
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
@@ -104,7 +104,7 @@ class Chunk:
         return replace(self, start=start, body=start, end=end, headings=(), above=len(self.trail))
 
 
-def split_apart(document: Document, block: Chunk, boilerplate: frozenset[int]) -> Iterator[Chunk]:
+def split_apart(document: ParsedDocument, block: Chunk, boilerplate: frozenset[int]) -> Iterator[Chunk]:
     """Split a block into ordinary text, set-apart spans and boilerplate. Its headings stay with the first part.
 
     A part of a few words is not split off: it would be useless as a passage.
@@ -121,7 +121,7 @@ def split_apart(document: Document, block: Chunk, boilerplate: frozenset[int]) -
         yield replace(block.part(at, block.end), apart=0)
 
 
-def _apart(document: Document, block: Chunk) -> Iterator[tuple[int, int, int]]:
+def _apart(document: ParsedDocument, block: Chunk) -> Iterator[tuple[int, int, int]]:
     """Yield the set-apart spans within a block as (start, end, number)."""
     first = bisect_right(document.apart, block.start) // 2 * 2
     for number in range(first, bisect_left(document.apart, block.end), 2):
@@ -148,7 +148,7 @@ def _is_enough(text: str, start: int, end: int) -> bool:
     return len(list(islice(WORD.finditer(text, start, end), FEWEST_APART))) == FEWEST_APART
 
 
-def blocks(document: Document) -> Iterator[Chunk]:
+def blocks(document: ParsedDocument) -> Iterator[Chunk]:
     """Yield the blocks of a document without markup, in order. Together they cover its sections.
 
     A section that consists of its heading only is joined to the next one, unless there is a gap between them.
@@ -170,7 +170,7 @@ def blocks(document: Document) -> Iterator[Chunk]:
         start, headings = -1, ()
 
 
-def _end_of_heading(document: Document, section: Section) -> int:
+def _end_of_heading(document: ParsedDocument, section: Section) -> int:
     """Return where the text below a section's heading starts; `section.start` if the section has no heading."""
     letters, words = "", _letters(section.trail[-1]) if section.trail else ""
     if words:

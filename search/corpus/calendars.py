@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import KEPT_LINE, one_line
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import LineMap, ParsedDocument, Section
 
 _RECORDS = ("VEVENT", "VTODO", "VJOURNAL", "VCARD")
 _LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^;:\"])*)*):(.*)", re.DOTALL)
@@ -35,7 +35,7 @@ _METADATA = {
 _TITLES = ("SUMMARY", "FN", "N", "ORG")
 
 
-def documents(path: str, kind: str, text: str) -> Iterator[Document | Skipped]:
+def documents(path: str, kind: str, text: str) -> Iterator[ParsedDocument | Skipped]:
     """Yield a document per event, task, journal entry or contact, numbered from 1."""
     for number, (first, last, values) in enumerate(_records(text), 1):
         title = next((values[name][0] for name in _TITLES if values[name]), "")
@@ -44,7 +44,7 @@ def documents(path: str, kind: str, text: str) -> Iterator[Document | Skipped]:
         if not body:
             yield Skipped(f"{path}#{number}", Reason.EMPTY, f"line {first}: without text")
             continue
-        yield Document(
+        yield ParsedDocument(
             path,
             kind,
             body,

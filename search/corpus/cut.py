@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from search.corpus.blocks import (
 from search.corpus.markup import markup
 from search.corpus.sources import Reason, file_name, file_stem
 from search.errors import InputError, ReadError
-from search.records.documents import Document, Passage
+from search.records.documents import ParsedDocument, Passage
 from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Cutter:
         """Stop all cutting, now and later, from another thread: `cut` raises `Stopped` at its next passage."""
         self._stopped = True
 
-    def cut(self, document: Document) -> list[Passage]:
+    def cut(self, document: ParsedDocument) -> list[Passage]:
         """Return the passages of a document, in order.
 
         Every character of its sections except whitespace and markup is in a passage; without overlap, in exactly one.
@@ -131,7 +131,43 @@ class Cutter:
                 passages.append(_passage(document, source, part, n_tokens + self._tokens.special, after))
         return passages
 
-    def _chunks(self, document: Document) -> Iterator[Chunk]:
+    def cut_at(self, document: ParsedDocument, places: Iterable[tuple[int, int, bytes]]) -> list[Passage]:
+        """Return the passages of a document that a program has cut; their context is the title.
+
+        Args:
+            places: start, end and embedding of each passage, b"" to encode it. Without an embedding, a passage that is
+                longer than the model reads is cut.
+
+        Raises:
+            ReadError: as for `cut`.
+        """
+        read, source = without_markup(document)
+        self._tokens.learn(read.text)
+        context = self._contexts(document).of(())
+        passages: list[Passage] = []
+        for start, end, vector in places:
+            place = _stripped(read.text, source.visible_offset(start), source.visible_offset(end))
+            chunk = Chunk(place[0], *place, (), (), 0, 0, context=context)
+            if vector:
+                passages.append(_own_passage(document, source, start, end, context, vector, 0))
+                continue
+            if chunk.start == chunk.end:
+                continue
+            parts = [*self._halved(read, source, chunk)]
+            if len(parts) == 1:
+                n_tokens = parts[0][1] + self._tokens.special
+                context_of_part = parts[0][0].context
+                passages.append(
+                    _own_passage(document, source, start, end, context_of_part, b"", n_tokens)
+                )
+                continue
+            passages += [
+                _passage(document, source, part, n_tokens + self._tokens.special, start)
+                for part, n_tokens in parts
+            ]
+        return passages
+
+    def _chunks(self, document: ParsedDocument) -> Iterator[Chunk]:
         """Yield chunks that probably fit, with their contexts, without whitespace at their ends."""
         text = document.text
         contexts = self._contexts(document)
@@ -151,13 +187,13 @@ class Cutter:
             if start < end:
                 yield replace(chunk, start=start, end=end, context=context)
 
-    def _contexts(self, document: Document) -> Contexts:
+    def _contexts(self, document: ParsedDocument) -> Contexts:
         most = self._context_tokens if self._heading_context or document.record else 0
         # A title that is only the file's name, or the text itself, adds nothing as a context.
         no_title = (file_name(document.path), file_stem(document.path), document.text)
         return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 
-    def _parts(self, document: Document, contexts: Contexts) -> Iterator[Chunk]:
+    def _parts(self, document: ParsedDocument, contexts: Contexts) -> Iterator[Chunk]:
         """Yield each block as one chunk, or as several if it is too long for one passage."""
         text = document.text
         document_blocks = [
@@ -180,7 +216,7 @@ class Cutter:
                     raise Stopped
                 yield replace(block.part(start, end), n_tokens=self._tokens.count(text[start:end]))
 
-    def _cut(self, document: Document, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
+    def _cut(self, document: ParsedDocument, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield the spans of a block that is too long for one passage.
 
         No span is too short for a passage of its own. The block's headings stay with the first span.
@@ -196,7 +232,7 @@ class Cutter:
         cuts = without_scraps(text, self._split(document, block, capacity))
         return even_out(text, cuts, block.body, fits, is_short)
 
-    def _split(self, document: Document, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
+    def _split(self, document: ParsedDocument, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield spans of a block, each as long as possible; the last one may be short."""
         text, body = document.text, block.body
         n_heading = self._tokens.count(text[block.start : body])
@@ -220,7 +256,7 @@ class Cutter:
         return self._splitters[capacity]
 
     def _halved(
-        self, document: Document, source: VisibleText, chunk: Chunk
+        self, document: ParsedDocument, source: VisibleText, chunk: Chunk
     ) -> Iterator[tuple[Chunk, int]]:
         """Yield a chunk with its number of tokens; a chunk that does not fit is cut until its parts do, in order.
 
@@ -249,7 +285,7 @@ class Cutter:
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 
-def _encoded(document: Document, chunk: Chunk) -> str:
+def _encoded(document: ParsedDocument, chunk: Chunk) -> str:
     text = document.text[chunk.start : chunk.end]
     return f"{chunk.context}\n{text}" if chunk.context else text
 
@@ -261,7 +297,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return min(start + len(span) - len(span.lstrip()), end), end
 
 
-def without_markup(document: Document) -> tuple[Document, VisibleText]:
+def without_markup(document: ParsedDocument) -> tuple[ParsedDocument, VisibleText]:
     """Return a document without its markup, with adjusted offsets, and the mapping back to the source."""
     source = VisibleText(document.text, markup(document))
     if not source.text.strip():  # nothing but marks: keep them, so that the document can be found
@@ -278,7 +314,9 @@ def without_markup(document: Document) -> tuple[Document, VisibleText]:
     return read, source
 
 
-def _passage(document: Document, source: VisibleText, chunk: Chunk, n_tokens: int, after: int) -> Passage:
+def _passage(
+    document: ParsedDocument, source: VisibleText, chunk: Chunk, n_tokens: int, after: int
+) -> Passage:
     """Map a chunk to its span in the source, including adjacent marks on its first and last line.
 
     Args:
@@ -298,6 +336,32 @@ def _passage(document: Document, source: VisibleText, chunk: Chunk, n_tokens: in
         n_tokens=n_tokens,
         page=document.page(start),
         hidden=source.hidden(start, end),
+    )
+
+
+def _own_passage(
+    document: ParsedDocument,
+    source: VisibleText,
+    start: int,
+    end: int,
+    context: str,
+    vector: bytes,
+    n_tokens: int,
+) -> Passage:
+    """Return the passage of a span of the source, as a program has cut it."""
+    line_start, line_end = document.lines.span(start, end)
+    return Passage(
+        start=start,
+        end=end,
+        text=document.text[start:end],
+        heading="",
+        context=context,
+        line_start=line_start,
+        line_end=line_end,
+        n_tokens=n_tokens,
+        page=document.page(start),
+        hidden=source.hidden(start, end),
+        vector=vector,
     )
 
 

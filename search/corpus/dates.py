@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from search.corpus.sources import file_name
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 _FIELDS = "date", "published", "pubdate", "created_at", "timestamp", "created"
 
@@ -19,7 +19,7 @@ _IN_NAME = re.compile(
 )
 
 
-def dated(document: Document) -> Document:
+def dated(document: ParsedDocument) -> ParsedDocument:
     """Add the date of a document to its metadata, if it has one that can be read.
 
     Sources: the first of the fields `date`, `published`, `pubdate`, `created_at` and `timestamp` that has a date;

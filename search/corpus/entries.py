@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from search.records.documents import Document, Section
+from search.records.documents import ParsedDocument, Section
 
 _MOST_LINES = 500_000  # of a file; a list of more takes too much memory
 _FEWEST = 5  # entries of a file, or times
@@ -57,7 +57,7 @@ _SMALLEST_SHARE_OF_TIMES = 0.3
 _SMALLEST_SHARE_OF_LETTERS = 0.82
 
 
-def with_entries(document: Document) -> Document:
+def with_entries(document: ParsedDocument) -> ParsedDocument:
     """Return a plain text with its entries or conversations set apart; unchanged if it is no text of this kind."""
     if document.records or document.text.count("\n") > _MOST_LINES:
         return document
@@ -96,7 +96,7 @@ def _headings(text: str, lines: list[tuple[int, int]], pattern: re.Pattern[str])
     return heads if is_regular and bare <= len(heads) // 10 else []
 
 
-def _in_sections(document: Document, heads: list[tuple[int, int]]) -> Document:
+def _in_sections(document: ParsedDocument, heads: list[tuple[int, int]]) -> ParsedDocument:
     """Return a document with a section for each entry, under its heading."""
     text, starts = document.text, [start for start, _ in heads]
     names = [text[start:end].strip(" \t=#*:") for start, end in heads]

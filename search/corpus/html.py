@@ -16,7 +16,7 @@ from search.corpus.dates import iso
 from search.corpus.sources import Reason, file_stem
 from search.corpus.text import Heading, one_line, sections, unix_lines
 from search.errors import ReadError
-from search.records.documents import Document, LineMap
+from search.records.documents import LineMap, ParsedDocument
 
 if TYPE_CHECKING:
     from justhtml import Node, Text
@@ -59,7 +59,7 @@ _INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?(?:(?!<\?)[^>])*>"), re.compile(r"
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-def document(path: str, source: str) -> Document:
+def document(path: str, source: str) -> ParsedDocument:
     """Read an HTML file. Its title is the title element, else the first h1, else the file name without suffix.
 
     Raises:
@@ -76,7 +76,7 @@ def document(path: str, source: str) -> Document:
     outside = tuple(part for part in filled if part.start not in page.navigation)
     if not text.strip():
         raise ReadError(path, Reason.NO_TEXT, "no visible text")
-    return Document(
+    return ParsedDocument(
         path=path,
         kind="html",
         text=text,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from search.corpus.markup import WITHIN, Marks
 from search.corpus.text import Heading, file_document, one_line, sections
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 
 class _Format(NamedTuple):
@@ -96,7 +96,7 @@ _UNDERLINE = 2
 _HEAD = 20_000  # characters that are searched for fields
 
 
-def document(path: str, text: str, kind: str) -> Document:
+def document(path: str, text: str, kind: str) -> ParsedDocument:
     """Read a text with lightweight markup. Its title is a header field, the first heading or the file's name."""
     form, marks = FORMATS[kind], Marks(text)
     preamble = re.match(form.preamble, marks.text, _FLAGS)

@@ -25,9 +25,9 @@ from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import one_line
 from search.corpus.writing import clean
 from search.errors import ReadError
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import LineMap, ParsedDocument, Section
 
-Read: TypeAlias = Callable[[str, bytes], "list[Document | Skipped]"]
+Read: TypeAlias = Callable[[str, bytes], "list[ParsedDocument | Skipped]"]
 Begin: TypeAlias = Callable[[str], "AbstractContextManager[None]"]
 
 # "From " separates messages only if the line has a time or nothing, and a header follows; in a text it may begin a
@@ -51,7 +51,7 @@ _LONGEST_HEADER = (
 _QUOTE_MARKS = re.compile(r"(?m)^(?:>[ \t]?)+")
 
 
-def documents(path: str, raw: bytes, read: Read, begin: Begin) -> Iterator[Document | Skipped]:
+def documents(path: str, raw: bytes, read: Read, begin: Begin) -> Iterator[ParsedDocument | Skipped]:
     """Yield the messages of a file, each followed by its attachments.
 
     Messages and attachments have consecutive record numbers: from 1 in a mailbox; from 0 in an .eml file, which is the
@@ -87,7 +87,7 @@ class _Mail:
     def __init__(self, path: str, source: bytes, line: int, read: Read) -> None:
         self._path, self._source, self._line, self._read = path, source, line, read
 
-    def items(self, numbers: Iterator[int], begin: Begin) -> Iterator[Document | Skipped]:
+    def items(self, numbers: Iterator[int], begin: Begin) -> Iterator[ParsedDocument | Skipped]:
         """Yield the message and its attachments, numbered."""
         try:
             with begin(self._path):
@@ -99,20 +99,20 @@ class _Mail:
         except Exception as error:  # the parser raises errors of many kinds
             items = [Skipped("", Reason.DAMAGED, f"line {self._line}: {error}")]
         for item, number in zip(items, numbers, strict=False):
-            if isinstance(item, Document):
+            if isinstance(item, ParsedDocument):
                 yield replace(item, path=self._path, kind="mail", record=number)
             else:
                 yield replace(item, path=f"{self._path}#{number}" if number else self._path)
 
-    def _items(self) -> Iterator[Document | Skipped]:
+    def _items(self) -> Iterator[ParsedDocument | Skipped]:
         message: Message = message_from_bytes(self._source, policy=_POLICY)
         parts, metadata = self._located(_leaves(message)), _metadata(message)
         title = metadata.get("subject", "")
         items = [item for part, line in parts if _is_body(part) for item in self._body(part, line)]
-        bodies = [item for item in items if isinstance(item, Document)]
+        bodies = [item for item in items if isinstance(item, ParsedDocument)]
         if not bodies and title:
             whole = Section(0, len(title))
-            bodies = [Document("", "", title, "", LineMap((0,), (self._line,)), (whole,))]
+            bodies = [ParsedDocument("", "", title, "", LineMap((0,), (self._line,)), (whole,))]
         if bodies:
             title = title or file_stem(self._path)
             yield replace(_joined(bodies), title=title, metadata=metadata)
@@ -138,14 +138,14 @@ class _Mail:
             located.append((part, line))
         return located
 
-    def _body(self, part: Message, first: int) -> Iterator[Document | Skipped]:
+    def _body(self, part: Message, first: int) -> Iterator[ParsedDocument | Skipped]:
         """Yield a part as a document, with its lines in the file; nothing if it is blank."""
         raw = _content(part)
         is_verbatim = raw in self._source
         with suppress(LookupError, ValueError):  # else the encoding is detected
             raw = clean(raw.decode(part.get_content_charset("ascii"))).encode()
         for item in self._read(f"message.{part.get_content_subtype()}", raw):
-            if isinstance(item, Document):
+            if isinstance(item, ParsedDocument):
                 # Lines of a decoded part cannot be located.
                 lines = [first + line - 1 if is_verbatim else first for line in item.lines.lines]
                 yield replace(item, lines=LineMap(item.lines.offsets, lines))
@@ -154,11 +154,11 @@ class _Mail:
 
     def _attached(
         self, part: Message, line: int, title: str, metadata: dict[str, Any]
-    ) -> Iterator[Document | Skipped]:
+    ) -> Iterator[ParsedDocument | Skipped]:
         """Yield the documents of an attachment. Its own metadata override those of the message."""
         name = _name(part)
         for item in self._read(name, _content(part)):
-            if isinstance(item, Document):
+            if isinstance(item, ParsedDocument):
                 merged = {**metadata, **item.metadata, "attachment": name}
                 item = replace(item, title=f"{title}: {item.title}", lines=LineMap((0,), (line,)))
                 yield replace(item, metadata=merged)
@@ -225,7 +225,7 @@ def _words(value: str) -> str:
     return one_line(clean(value))
 
 
-def _joined(bodies: list[Document]) -> Document:
+def _joined(bodies: list[ParsedDocument]) -> ParsedDocument:
     """Return the texts of a message as one document, with quotations set apart."""
     first, *others = bodies
     text = "\n\n".join(body.text for body in bodies)

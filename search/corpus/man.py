@@ -11,7 +11,7 @@ import re
 
 from search.corpus.text import file_document, one_line, unix_lines
 from search.corpus.writing import Writing
-from search.records.documents import Document, Section
+from search.records.documents import ParsedDocument, Section
 
 _ROFF = re.compile(r"^(?:\.[ \t]*(?:TH|Dd|Dt|SH|Sh|so)\b|['.]\\\")", re.MULTILINE)
 _HEAD = 20_000  # characters that are searched for roff requests
@@ -52,7 +52,7 @@ _GLUED = ".,:;)]|"
 _DEFINED = ("de", "de1", "am", "ig")
 
 
-def document(path: str, text: str) -> Document:
+def document(path: str, text: str) -> ParsedDocument:
     """Read a manual page; a file that is only named like one ("syslog.1") stays plain text."""
     if not _ROFF.search(text, 0, _HEAD):
         title, parts = path.rpartition("/")[2], (Section(0, len(text)),)

@@ -29,7 +29,7 @@ from search.corpus.text import (
 from search.corpus.writing import clean, metadata_values, real_title
 from search.errors import ReadError
 from search.files import toml
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -66,7 +66,7 @@ class Markdown:
 
     Attributes:
         headings: headings at the outermost level.
-        tables: as in `Document`.
+        tables: as in `ParsedDocument`.
         tags: Obsidian tags outside headings and code.
         links: names of the notes that [[links]] outside code lead to; `targets`: those of other links to files.
         marks: start and end offsets, alternating.
@@ -157,7 +157,7 @@ class Markdown:
         return self._starts[line] + len(self._lines[line])
 
 
-def document(path: str, text: str) -> Document:
+def document(path: str, text: str) -> ParsedDocument:
     """Read a Markdown file. The title is in the front matter, else the first h1, else the file name without suffix."""
     metadata, start = front_matter(text)
     markdown = Markdown(text, start)
@@ -222,7 +222,7 @@ _FENCE = "~~~~~"  # around code
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
+def notebook(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read a Jupyter notebook of format 4, without images and raw cells, as Markdown; long outputs are truncated.
 
     Raises:

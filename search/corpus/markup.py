@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterator
 
 from search.corpus.text import KEPT_LINE
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 from search.records.visible_text import visible
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
@@ -118,7 +118,7 @@ MARKDOWN = re.compile(
 )
 
 
-def markup(document: Document) -> list[tuple[int, int]]:
+def markup(document: ParsedDocument) -> list[tuple[int, int]]:
     """Return the markup spans of a document's text: half-open, increasing and disjoint."""
     text = document.text
     marks = Marks(text)

@@ -22,7 +22,7 @@ from search.corpus.sources import Reason, Skipped, most_characters
 from search.corpus.text import decode, line_map
 from search.corpus.writing import Writing, metadata_values, real_title, row
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 # Office files before 2007. A newer one is wrapped in this format when a password protects it.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -73,7 +73,7 @@ _BACK_LINK = re.compile(r'\s*<a href="#[^"]*note-ref-[^"]*">↑</a>')
 _STYLES = "p[style-name='Title'] => h1:fresh"
 
 
-def docx(path: str, raw: bytes) -> list[Document | Skipped]:
+def docx(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read a Word file through mammoth's HTML. Notes come at the end; page headers and footers are left out."""
     import mammoth
 
@@ -99,7 +99,7 @@ _LONGEST_RTF_HEADER = 100_000
 _RTF_INFO = re.compile(r"\{\\(title|author|subject) ([^{}\\]*)\}")
 
 
-def rtf(path: str, raw: bytes) -> list[Document | Skipped]:
+def rtf(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read an RTF file: its text and tables, without notes, page headers and footers, which striprtf leaves out."""
     from striprtf.striprtf import rtf_to_text
 
@@ -112,7 +112,7 @@ def rtf(path: str, raw: bytes) -> list[Document | Skipped]:
     return [writing.done(metadata.pop("title", ""), metadata)]
 
 
-def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
+def pptx(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read a PowerPoint file: one page per slide, with its title as heading, its shapes and its speaker notes."""
     from pptx import Presentation
 
@@ -149,7 +149,7 @@ def _write_shape(writing: Writing, shape: Any) -> None:
 _DIGITS = ".15g"  # Excel shows no more digits
 
 
-def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
+def xlsx(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read an Excel file: one page and section per sheet, one line per row, tabs between cells.
 
     A cell has the value it showed when the file was saved; a formula has its result. Hidden sheets, rows and columns
@@ -207,7 +207,7 @@ _SELF_CLOSING = re.compile(
 )
 
 
-def epub(path: str, raw: bytes) -> list[Document | Skipped]:
+def epub(path: str, raw: bytes) -> list[ParsedDocument | Skipped]:
     """Read an EPUB book: its chapters in order, each as HTML. A chapter without a heading has its title as heading."""
     archive = archive_of(path, raw)
     _require_small(path, "epub", archive, len(raw))

@@ -13,7 +13,7 @@ from search.corpus.office import archive_of, local, write_sheet
 from search.corpus.sources import Reason, Skipped
 from search.corpus.writing import Writing
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 Element = ElementTree.Element
 
@@ -28,7 +28,7 @@ _SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_SPACES = 100
 
 
-def document(path: str, raw: bytes, kind: str) -> list[Document | Skipped]:
+def document(path: str, raw: bytes, kind: str) -> list[ParsedDocument | Skipped]:
     """Read a text, a spreadsheet or a presentation. Notes come at the end, speaker notes below their slide."""
     content, properties = _roots(path, raw)
     writing = Writing(path, kind, len(raw))

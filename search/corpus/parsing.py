@@ -30,10 +30,10 @@ from search.corpus.sources import (
 )
 from search.corpus.text import decoded, file_document, unpacked
 from search.errors import ReadError
-from search.records.documents import Document, Section
+from search.records.documents import ParsedDocument, Section
 
 MARKUP_KINDS = ("markdown", "rst", "html", "org", "asciidoc", "tex", "man", "subtitles")
-Item: TypeAlias = "Document | Skipped"
+Item: TypeAlias = "ParsedDocument | Skipped"
 Place: TypeAlias = "tuple[int, ...]"
 
 # A constant, because an except clause may have no memory for a tuple. Python raises either error.
@@ -50,7 +50,7 @@ class Request:
     """A request to parse a file, an attachment or a text from memory.
 
     Attributes:
-        path: as in `Document`.
+        path: as in `ParsedDocument`.
         kind: decides how it is parsed, see `kind_of`.
         content: bytes of a file; or a text from memory, which becomes one document without a date.
         is_named: read it even if it is generated, see `SourceFile`.
@@ -156,7 +156,7 @@ def _limited(request: Request, n_bytes: int, items: Iterable[Item]) -> Iterator[
     most = most_characters(request.kind, n_bytes)
     size = 0
     for item in items:
-        if isinstance(item, Document):
+        if isinstance(item, ParsedDocument):
             # Names of columns do not count: many rows may share one long name.
             size += len(item.text) + len(item.title) + len(str([*item.metadata.values()]))
         if size > most:
@@ -219,7 +219,7 @@ def _text_items(path: str, kind: str, text: str, parts: FileParts) -> list[Item]
     return [plain, Skipped(path, Reason.AS_PLAIN, detail)]
 
 
-def _parser(kind: str) -> Callable[[str, str], Document]:
+def _parser(kind: str) -> Callable[[str, str], ParsedDocument]:
     from search.corpus import html, lightweight_markup, man, markdown, rst, subtitles
 
     parsers = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
@@ -248,7 +248,7 @@ def _complete(item: Item) -> Item:
     Raises:
         ReadError: "no text" for a document without any passage.
     """
-    if not isinstance(item, Document):
+    if not isinstance(item, ParsedDocument):
         return item
     if item.kind not in ("text", "code"):  # these have one section, and `decoded` refuses blank ones
         read, _ = without_markup(item)
@@ -265,7 +265,7 @@ def _some(path: str, items: Iterable[Item]) -> Iterator[Item]:
     """
     n_documents, n_skipped, skipped = 0, 0, None
     for item in items:
-        if isinstance(item, Document):
+        if isinstance(item, ParsedDocument):
             n_documents += 1
             yield dated(item)
         else:

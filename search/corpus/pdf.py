@@ -16,7 +16,7 @@ from search.corpus.sources import Reason, Skipped
 from search.corpus.text import one_line
 from search.corpus.writing import Writing, clean
 from search.errors import ReadError
-from search.records.documents import OCR_PAGES, Document
+from search.records.documents import OCR_PAGES, ParsedDocument
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -62,7 +62,7 @@ _CONTENTS = re.compile(r"(?:\. ?){6,}\w{1,5}\Z")
 
 def extract(
     path: str, raw: bytes, recognized: Mapping[int, str] | None = None
-) -> list[Document | Skipped]:
+) -> list[ParsedDocument | Skipped]:
     """Read a PDF file. Its bookmarks become headings, placed at the matching words of their pages.
 
     Text is in the order in which the file draws it; the values of form fields come at the end of the page. A `Skipped`

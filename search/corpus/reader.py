@@ -41,7 +41,7 @@ from search.corpus.sources import (
 from search.corpus.text import file_document, is_gzip, unpacked
 from search.corpus.writing import clean
 from search.errors import ReadError
-from search.records.documents import OCR_PAGES, Document, Section
+from search.records.documents import OCR_PAGES, ParsedDocument, Section
 
 # Bytes of a text that is parsed in this process: a child takes 0.2 s to start. Of 4,000 hostile texts of this size,
 # none takes more than 0.2 s of processor time (benchmarks/hostile.py --patterns), and the parsers are linear.
@@ -90,7 +90,7 @@ def documents(
     text_field: str | None = None,
     title_field: str | None = None,
     ocr: str | None = None,
-) -> Iterator[Document | Skipped]:
+) -> Iterator[ParsedDocument | Skipped]:
     """Yield the documents of a loaded file: one, or one per record of a table.
 
     Args:
@@ -142,7 +142,7 @@ def _with_ocr(request: Request, language: str) -> Iterator[Item]:
         yield Skipped(path, problem.reason, f"pages that are pictures: {problem.detail}".rstrip(": "))
 
 
-def image_document(path: str, texts: Mapping[int, str]) -> Document:
+def image_document(path: str, texts: Mapping[int, str]) -> ParsedDocument:
     """Return the document of an image: a page for each of its frames.
 
     Raises:
@@ -394,7 +394,7 @@ def _sent(request: Request, broken: Broken, send: Callable[[str, Any], None]) ->
     try:
         for item in parsed(request, FileParts(broken, partial(send, "part"))):
             batch.append(item)
-            size += _OVERHEAD + (len(item.text) if isinstance(item, Document) else 0)
+            size += _OVERHEAD + (len(item.text) if isinstance(item, ParsedDocument) else 0)
             if size >= _BATCH:
                 send("items", batch)
                 batch, size = [], 0

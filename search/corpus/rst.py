@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from search.corpus.markup import EMPHASIS, WITHIN, Marks
 from search.corpus.text import Heading, file_document, line_starts, one_line, sections, unix_lines
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 _MARKUP = re.compile(
     rf"""
@@ -40,7 +40,7 @@ _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|sourcecode|highlight)::")
 
 
-def document(path: str, text: str) -> Document:
+def document(path: str, text: str) -> ParsedDocument:
     """Read a reStructuredText file.
 
     The header (see `fields_at`) is outside all sections. The title is the header's Title, with the PEP number if it has

@@ -12,7 +12,7 @@ import statistics
 from collections import Counter
 from dataclasses import replace
 
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 _SEPARATOR = re.compile(r"^(%%?|---|\*\*\*|\* \* \*|~~~)[^\S\n]*$", re.MULTILINE)
 _FEWEST = 5  # separators
@@ -20,7 +20,7 @@ _LONGEST_MEDIAN = 1_200  # characters of a record
 _LARGEST_SHARE_OF_BLANKS = 0.1
 
 
-def with_records(document: Document) -> Document:
+def with_records(document: ParsedDocument) -> ParsedDocument:
     """Return a plain text with its records set apart, and its separators as markup; unchanged if it has none."""
     text = document.text
     lines = list(_SEPARATOR.finditer(text.replace("\r\n", " \n").replace("\r", "\n")))

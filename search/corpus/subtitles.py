@@ -9,7 +9,7 @@ from search.corpus.sources import Reason
 from search.corpus.text import unix_lines
 from search.corpus.writing import Writing
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
 _TIME = re.compile(
     r"(?<!\d)((?:\d{1,4}:)?\d{1,4}):(\d\d)[.,]\d{1,9}\s*-->\s*((?:\d{1,4}:)?\d{1,4}):(\d\d)[.,]\d"
@@ -19,7 +19,7 @@ _TAG = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 _PAUSE = 3  # seconds without a cue, after which a new paragraph starts
 
 
-def document(path: str, text: str) -> Document:
+def document(path: str, text: str) -> ParsedDocument:
     """Read subtitles. A line that the next cue repeats, as in rolling captions, is added once.
 
     Raises:

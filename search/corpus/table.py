@@ -16,7 +16,7 @@ from typing import Any
 from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import KEPT_LINE, json_values, one_line, whole_characters
 from search.errors import ReadError
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import LineMap, ParsedDocument, Section
 
 # Well-known column names in order of preference; case is ignored.
 _TEXTS = (
@@ -38,7 +38,7 @@ class _Columns:
     text: str
     title: str | None
 
-    def document(self, path: str, kind: str, number: int, record: _Record) -> Document | None:
+    def document(self, path: str, kind: str, number: int, record: _Record) -> ParsedDocument | None:
         """Return the document of a record; None if it contains no text.
 
         All values except text and title are metadata.
@@ -58,7 +58,7 @@ class _Columns:
             text = title  # the only text of the record
         if not text:
             return None
-        return Document(
+        return ParsedDocument(
             path=path,
             kind=kind,
             text=text,
@@ -84,7 +84,7 @@ class _Record:
 
 def documents(
     path: str, kind: str, text: str, text_field: str | None, title_field: str | None
-) -> Iterator[Document | Skipped]:
+) -> Iterator[ParsedDocument | Skipped]:
     """Yield a document or a `Skipped` per record, numbered from 1; blank rows and lines are not counted.
 
     Args:

@@ -22,7 +22,7 @@ from typing import Any
 
 from search.corpus.sources import MAX_BYTES, Reason, file_stem
 from search.errors import ReadError
-from search.records.documents import DEEPEST, Document, LineMap, Section
+from search.records.documents import DEEPEST, LineMap, ParsedDocument, Section
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -126,9 +126,9 @@ def whole_characters(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> Document:
+def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> ParsedDocument:
     """Build the document of a file from its text; the default title is the file name without suffix."""
-    return Document(
+    return ParsedDocument(
         path=path, kind=kind, text=text, title=title or file_stem(path), lines=line_map(text), **more
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from search.corpus.sources import MAX_BYTES, Reason, file_stem, most_characters
 from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
-from search.records.documents import Document, LineMap
+from search.records.documents import LineMap, ParsedDocument
 
 # Characters that are removed: controls except tab and line end, and Unicode's noncharacters.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -108,11 +108,11 @@ class Writing:
         """Start a new page."""
         self._next_pages += 1
 
-    def done(self, title: str = "", metadata: Mapping[str, Any] | None = None) -> Document:
+    def done(self, title: str = "", metadata: Mapping[str, Any] | None = None) -> ParsedDocument:
         """Return the finished document. Its default title is the first heading of level 0 or 1."""
         text = "".join(self._pieces)
         headings = (h.words for h in self._headings if h.level <= 1 and h.words)
-        return Document(
+        return ParsedDocument(
             path=self._path,
             kind=self._kind,
             text=text,

@@ -20,6 +20,7 @@ from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends, IndexedHit
 from search.explaining.explanation import Layers, TextPart, TracedHits
+from search.explaining.traced import own_input
 from search.indexing.compare import walk_folder
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
@@ -36,6 +37,8 @@ from search.store.settings import IndexMeta, Source
 from search.store.terms import unquoted
 
 if TYPE_CHECKING:
+    from search.encoding.tokenizer import ModelInput
+    from search.records.contents import StoredPassage
     from search.records.tokens import Layer
     from search.store.conditions import Where
     from search.store.snapshot import Snapshot, Store
@@ -253,22 +256,40 @@ class Explainer:
         if not hits:
             return []
         if not self._parts:
+            examples = ", ".join(part.name for part in self.query.parts)
             raise InputError(
-                "a query without text cannot be explained. Use explain_similar for an example."
+                f"the query has no text to explain, only embeddings ({examples}). An example that brings its embedding "
+                "has none; for another one, use explain_similar."
             )
         with query_fits("text"):
-            passages = self._encoder.inputs(
-                [hit.text for hit in hits],
-                contexts=[hit.context for hit in hits],
-                hidden=[hit.hidden for hit in hits],
-                role="document",
-            )
+            passages = self._inputs([of_hit.passage for of_hit in indexed])
         embeddings = np.stack([of_hit.embedding for of_hit in indexed])
-        traced = TracedHits(self._encoder, self._parts, passages, embeddings, self._layers)
+        own = [number for number, of_hit in enumerate(indexed) if of_hit.passage.own_vector]
+        traced = TracedHits(self._encoder, self._parts, passages, embeddings, self._layers, own)
         addends = self._finder.of(hits, indexed)
         return [
             self._explanation(traced, number, hit, of_hit)
             for number, (hit, of_hit) in enumerate(zip(hits, addends, strict=True))
+        ]
+
+    def _inputs(self, passages: Sequence[StoredPassage]) -> list[ModelInput]:
+        """Return passages as the model reads them, in their order; those with own embeddings as a single token."""
+        read = [passage for passage in passages if not passage.own_vector]
+        inputs = iter(
+            self._encoder.inputs(
+                [passage.text for passage in read],
+                contexts=[passage.context for passage in read],
+                hidden=[passage.hidden for passage in read],
+                role="document",
+            )
+            if read
+            else ()
+        )
+        return [
+            own_input(passage.text, passage.context, passage.hidden)
+            if passage.own_vector
+            else next(inputs)
+            for passage in passages
         ]
 
     def _explanation(self, traced: TracedHits, number: int, hit: Hit, addends: Addends) -> Explanation:

@@ -12,7 +12,7 @@ is a single addend.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -23,7 +23,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.pooling import check_layer, combined, layer_number
 from search.errors import InputError
-from search.explaining.traced import Traces, pairs
+from search.explaining.traced import MixedTraces, Traces, WholeTexts, pairs
 from search.explaining.tracers import tracer
 from search.records.explanations import Explanation
 from search.records.tokens import Token
@@ -143,6 +143,7 @@ class TracedHits:
         passages: K passages.
         embeddings: (K, d) their embeddings.
         layers: layers of an explanation.
+        own: numbers of the passages whose embeddings a program gave; from `own_input`.
     """
 
     def __init__(
@@ -152,8 +153,9 @@ class TracedHits:
         passages: Sequence[ModelInput],
         embeddings: Matrix,
         layers: Layers,
+        own: Collection[int] = (),
     ) -> None:
-        self._encoder, self._layers = encoder, layers
+        self._encoder, self._layers, self._own = encoder, layers, own
         self._parts, self._passages, self._embeddings = parts, passages, embeddings
 
     @cached_property
@@ -163,7 +165,16 @@ class TracedHits:
 
     @cached_property
     def _traced_passages(self) -> Traces:
-        return tracer(self._encoder).trace(self._passages)
+        if not self._own:
+            return tracer(self._encoder).trace(self._passages)
+        read = [number for number in range(len(self._passages)) if number not in self._own]
+        texts: dict[int, Traces] = {
+            number: WholeTexts(self._embeddings[number][None]) for number in self._own
+        }
+        if read:
+            traced = tracer(self._encoder).trace([self._passages[number] for number in read])
+            texts |= {number: traced.only(position) for position, number in enumerate(read)}
+        return MixedTraces([texts[number] for number in sorted(texts)], self._encoder.n_layers)
 
     @cached_property
     def _direction(self) -> Matrix:
@@ -197,7 +208,12 @@ class TracedHits:
         return np.concatenate([*(of_part[:-1] for of_part in cells), offset])
 
     def similarity(self, hit: int, layer: Layer | None = None) -> Matrix:
-        """Return the (q, p) cosines of token vectors at a layer; None is that of the explanation."""
+        """Return the (q, p) cosines of token vectors at a layer; None is that of the explanation.
+
+        An own embedding has no token vectors; its cosines are 0.
+        """
+        if hit in self._own:
+            return np.zeros((sum(len(part.input.tokens) for part in self._parts), 1), dtype=np.float32)
         layer = self._layers.similarity if layer is None else layer
         vectors = self._vectors(self._traced_passages, hit, layer)
         rows = [

@@ -30,11 +30,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from search.encoding import Encoder
+from search.encoding.tokenizer import Encoded, ModelInput
+from search.records.tokens import Token
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.tokenizer import ModelInput
+    from search.records.visible_text import Spans
 
 
 class Traces(ABC):
@@ -184,3 +186,19 @@ class RoutedTraces(Traces):
 
     def only(self, text: int) -> Traces:
         return RoutedTraces([self._texts[text]], self._layers)
+
+
+class MixedTraces(RoutedTraces):
+    """Traces of texts of one model, among passages whose embeddings a program gave (`WholeTexts`)."""
+
+    def states(self, text: int) -> Sequence[NDArray[np.float32]]:
+        return self._texts[text].states(0)
+
+    def only(self, text: int) -> Traces:
+        return MixedTraces([self._texts[text]], self._layers)
+
+
+def own_input(text: str, context: str, hidden: Spans) -> ModelInput:
+    """Return a passage whose embedding a program gave as a single token, which stands for the whole text."""
+    token = Token("own vector", 0, 0, 0, True, None, "special")
+    return ModelInput(text, context, hidden, "", "document", (token,), Encoded([0], [0]))

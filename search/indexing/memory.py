@@ -40,6 +40,7 @@ from search.languages import with_language
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
+from search.records.own_embedding import as_unit
 from search.records.reports import MEMORY, Outcome, Progress, Report, Upserted
 from search.records.rows import is_table, rows_of
 from search.store.contents import earlier_state, stored_contents
@@ -66,6 +67,8 @@ from search.store.settings import Folders, PassageSettings, Source, fingerprint_
 from search.store.writer import FileUpdate, Writer, writing
 
 Rows: TypeAlias = Iterable[Document | Mapping[str, Any]]
+Chunker: TypeAlias = Callable[[str], Iterable[str | tuple[int, int]]]
+"""Function from a text to its passages, in order: their texts, or their spans (start, end)."""
 
 _PATIENCE = 60.0  # seconds to wait for another writer
 
@@ -167,6 +170,7 @@ def _build_again(
     damaged = [item for item in contents if isinstance(item, DamagedDocument)]
     documents = [item.document if isinstance(item, DamagedDocument) else item for item in contents]
     by_id = {document.id: document for document in documents if document is not None}
+    _require_same_model(old, encoder, by_id.values())
     with writing(new) as writer:
         writer.put_meta(**carried_over(old))
         settings = _initialise(writer, encoder)
@@ -192,6 +196,18 @@ def _build_again(
     return replace(report, folder=MEMORY, notes=(*report.notes, *notes)), bool(damaged)
 
 
+def _require_same_model(database: Path, encoder: Encoder, documents: Iterable[Document]) -> None:
+    """Raise InputError if documents bring embeddings of another model than the one of a rebuild."""
+    own = [document for document in documents if any(span.vector is not None for span in document.spans)]
+    before = legible_fingerprint(database)
+    if own and before is not None and before.weights != encoder.fingerprint.weights:
+        raise InputError(
+            f"{len(own):,} documents bring embeddings of '{before.model}', such as {own[0].id!r}; those of "
+            f"'{encoder.model}' cannot be compared with them. Upsert them again without, or with new ones."
+        )
+    _require_dimension(own, encoder.dimension)
+
+
 def exported(
     index: Path, on_damage: Callable[[DamagedDocument], object] | None = None
 ) -> Iterator[Document]:
@@ -215,12 +231,14 @@ def upsert(
     documents: Documents,
     *,
     new: bool = False,
+    chunker: Chunker | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Upserted:
     """Store documents, replacing those with the same IDs; only passages with a new text are encoded.
 
     Args:
         new: raise an error if an ID exists or occurs twice; else the last document of an ID counts.
+        chunker: cuts texts into passages; None for seewhy's own way.
 
     Raises:
         InputError: a document is invalid, or the index belongs to a folder; nothing was stored.
@@ -228,6 +246,8 @@ def upsert(
         IndexLocked: another process has been writing to the index for a minute.
     """
     checked = [_normal(Document.of(document)) for document in _several(documents)]
+    if chunker is not None:
+        checked = [_chunked(document, chunker) for document in checked]
     with _opened(index) as writer:
         return _upserted(writer, index, encoder, checked, new=new, progress=progress)
 
@@ -271,6 +291,7 @@ def _upserted(
     settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
     fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
     fingerprint_of(meta).require_equal(fingerprint)
+    _require_dimension(documents, int(fingerprint.dimension))
     run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
     stored = writer.hashes(by_id)
     repeated = Counter(document.id for document in documents) - Counter(by_id.keys())
@@ -324,6 +345,24 @@ def _normal(document: Document) -> Document:
     return replace(document, text=text, title=title, metadata=metadata)
 
 
+def _chunked(document: Document, chunker: Chunker) -> Document:
+    """Return a document with the passages that a program cuts its text into; its own passages or vector stay."""
+    if document.spans or not document.text:
+        return document
+    return Document.of(replace(document, passages=tuple(chunker(document.text))))
+
+
+def _require_dimension(documents: Iterable[Document], dimension: int) -> None:
+    """Raise InputError if a document brings an embedding of another dimension than the model's."""
+    for document in documents:
+        for span in document.spans:
+            if span.vector is not None and len(span.vector) != dimension:
+                raise InputError(
+                    f"a vector of document {document.id!r} has {len(span.vector)} numbers, but embeddings of this "
+                    f"index have {dimension}. Take the model of the index, or another index with yours as `encoder`."
+                )
+
+
 def _work(document: Document, stored: Mapping[str, str]) -> FileUpdate:
     """Return a document as a file that is not cut yet.
 
@@ -368,16 +407,24 @@ def _store(
 def _cut(work: FileUpdate, source: Document, cutter: Cutter) -> FileUpdate:
     parsed, skipped = _parsed(source)
     document = with_language(parsed)
-    if passages := cutter.cut(document):
+    if source.spans and source.text.strip():
+        own = [
+            (span.start, span.end, b"" if span.vector is None else as_unit(span.vector))
+            for span in source.spans
+        ]
+        passages = cutter.cut_at(document, own)
+    else:
+        passages = cutter.cut(document)
+    if passages:
         return replace(work, documents=[(document, passages)], records={0}, skipped=skipped)
     return replace(work, skipped=[Skipped(source.id, Reason.EMPTY)])
 
 
-def _parsed(source: Document) -> tuple[records.Document, list[Skipped]]:
+def _parsed(source: Document) -> tuple[records.ParsedDocument, list[Skipped]]:
     """Return a parsed document, and the reason if its markup was not parsed."""
     text = source.text if source.text.strip() else source.title
     parsed, *others = items(Request("", source.kind, text))
-    assert isinstance(parsed, records.Document)
+    assert isinstance(parsed, records.ParsedDocument)
     document = replace(
         parsed,
         path=source.id,

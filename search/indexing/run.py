@@ -25,14 +25,14 @@ from search.indexing.encode_pending import encode_pending, encoded_texts
 from search.indexing.read import batches_ahead, cutter_for, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.indexing.token_vectors import add_missing_token_vectors
-from search.records.documents import Document, Passage
+from search.records.documents import ParsedDocument, Passage
 from search.records.reports import Lazy, Outcome, Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.file_states import stored_files
 from search.store.files import DATABASE
-from search.store.passages import content_key
+from search.store.passages import passage_key
 from search.store.pending import count_pending, pending_tokens
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.snapshot import Snapshot, Store
@@ -63,7 +63,7 @@ class Batch:
     """
 
     works: Sequence[FileUpdate]
-    passages: dict[bytes, tuple[Document, Passage]]
+    passages: dict[bytes, tuple[ParsedDocument, Passage]]
     vectors: dict[bytes, bytes]
     new: list[bytes]
     encoding: Future[NDArray[np.float32]] | None = None
@@ -181,9 +181,7 @@ class Run:
         if not self.writer.has_embeddings():  # in a first run, which saves the keys of all contents
             return {}
         passages = (passage for work in works for _, cut in work.documents for passage in cut)
-        return self.writer.stored_embeddings(
-            {content_key(passage.context, passage.visible_text) for passage in passages}
-        )
+        return self.writer.stored_embeddings({passage_key(passage) for passage in passages})
 
     def _encode_all(self) -> None:
         """Encode what is pending."""
@@ -281,12 +279,13 @@ class Run:
 
     def _begin(self, works: Sequence[FileUpdate], coming: Set[bytes]) -> Batch:
         passages = {
-            content_key(passage.context, passage.visible_text): (document, passage)
+            passage_key(passage): (document, passage)
             for work in works
             for document, cut in work.documents
             for passage in cut
         }
-        vectors = self.writer.stored_embeddings(passages)
+        own = {key: passage.vector for key, (_, passage) in passages.items() if passage.vector}
+        vectors = own | self.writer.stored_embeddings(passages.keys() - own.keys())
         if self.earlier:
             vectors |= self.earlier.embeddings(passages.keys() - vectors.keys())
         stored_soon = vectors.keys() | coming
@@ -340,11 +339,7 @@ class Run:
             segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
         self.renamed.update(work.renamed_from for work in changed if work.renamed_from is not None)
         passages = [passage for work in changed for _, cut in work.documents for passage in cut]
-        n_stored = (
-            sum(content_key(passage.context, passage.visible_text) in vectors for passage in passages)
-            if vectors
-            else 0
-        )
+        n_stored = sum(passage_key(passage) in vectors for passage in passages) if vectors else 0
         self.counts.update(
             reused=n_stored - new,
             passages=len(passages),

@@ -314,7 +314,7 @@ def query_of(snapshot: Snapshot, ids: Sequence[int]) -> EncodedQuery:
             f"{stored[id_].document} p{id_}",
             1.0,
             vector,
-            stored[id_].visible_text,
+            "" if stored[id_].own_vector else stored[id_].visible_text,
             stored[id_].context,
             "document",
         )

@@ -26,7 +26,7 @@ from search.encoding.encoder import Encoder
 from search.encoding.loading import alone, cached_models
 from search.encoding.models import from_hub
 from search.encoding.tokenizer import with_context
-from search.errors import ModelError, first_line
+from search.errors import InputError, ModelError, TextTooLong, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.contents import StoredPassage
 from search.records.options import LATE_SHARE
@@ -103,14 +103,25 @@ class LateInteraction:
         if missing := {
             passage.passage_id: passage for passage in passages if passage.passage_id not in vectors
         }:
-            encoded = self._encoder.tokens(
-                [passage.text for passage in missing.values()],
-                contexts=[passage.context for passage in missing.values()],
-                hidden=[passage.hidden for passage in missing.values()],
-                role="document",
-            )
+            encoded = self._token_vectors(list(missing.values()))
             vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
         return [self._max_sim(vectors[passage.passage_id], weights) for passage in passages]
+
+    def _token_vectors(self, passages: Sequence[StoredPassage]) -> list[TokenVectors]:
+        try:
+            return self._encoder.tokens(
+                [passage.text for passage in passages],
+                contexts=[passage.context for passage in passages],
+                hidden=[passage.hidden for passage in passages],
+                role="document",
+            )
+        except TextTooLong as error:
+            document = passages[error.position].document
+            raise InputError(
+                f"'{document}' brings its embedding, and a passage with more tokens ({error.n_tokens}) than the "
+                f"model reads ({error.max_tokens}), so it cannot be reranked. Query without rerank, or cut it into "
+                "`passages`."
+            ) from None
 
     def _max_sim(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> MaxSim:
         n = len(self._query.tokens)

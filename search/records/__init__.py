@@ -1,6 +1,6 @@
 """Records passed between stages: small frozen dataclasses that need neither a model nor a disk.
 
-documents.py     Document, Passage, LineMap; Annotation, Annotator, Mention
+documents.py     ParsedDocument, Passage, LineMap; Annotation, Annotator, Mention
 tokens.py        Token, TokenVectors, Word, WordMatrices
 fingerprint.py   Fingerprint of embeddings
 hits.py          Hit, Verdict, IdentifierCount, Absence, Cluster, Surroundings
@@ -11,7 +11,7 @@ evaluations.py   Evaluation, Comparison, Estimate
 model_cards.py   ModelCard: published facts about an embedding model
 exports.py       FaissExport, VectorExport, Measurement of a FAISS index
 document_map.py  DocumentMap: documents as points
-memory_document.py  Document of an index of documents from memory
+memory_document.py  Document of an index of documents from memory; own_embedding.py: embeddings that it brings
 reports.py       Progress, Changes, Report, Status, CheckReport
 rows.py          rows of tables of other libraries
 filter_text.py   filters that a program gives as a mapping, as text

@@ -55,6 +55,7 @@ class StoredPassage(Location):
         hidden: markup spans of `text`, which are neither encoded nor counted as words.
         annotations: field -> value or values, added by models (`seewhy lab tag`, `label`).
         file: state of the source file when it was indexed.
+        own_vector: True if a program gave its embedding, so that no token of the text adds to its cosine.
     """
 
     passage_id: int
@@ -66,10 +67,11 @@ class StoredPassage(Location):
     metadata: Mapping[str, Any] = field(default_factory=dict)
     annotations: Mapping[str, Any] = field(default_factory=dict)
     file: StoredFile = field(default=StoredFile(), repr=False, compare=False)
+    own_vector: bool = field(default=False, repr=False)
 
     @property
     def kind(self) -> str:
-        """Kind of the document, as in `Document.kind`."""
+        """Kind of the document, as in `ParsedDocument.kind`."""
         return self.file.kind
 
     @property

@@ -53,7 +53,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Document:
+class ParsedDocument:
     """One file, or one record of a JSONL or CSV file or of a mailbox, and its extracted text.
 
     Attributes:
@@ -111,9 +111,10 @@ class Passage:
             names both: "Keys > Rotation · Backup".
         context: text that is encoded before the passage (title, headings, a table's header row); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
-        n_tokens: tokens of context and text together, special tokens included.
+        n_tokens: tokens of context and text together, special tokens included; 0 if `vector` is given.
         page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without pages.
         hidden: markup spans of `text`, which are neither encoded nor counted as words.
+        vector: its embedding, if a program gives it: unit length, little-endian float32; b"" to encode it.
     """
 
     start: int
@@ -126,6 +127,7 @@ class Passage:
     n_tokens: int
     page: int | None = None
     hidden: Spans = ()
+    vector: bytes = b""
 
     @property
     def visible_text(self) -> str:

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from search.errors import InputError
+from search.records.own_embedding import decoded, encoded, is_embedding, own_embedding
 from search.records.rows import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
-class MemoryDocument:
+class PassageSpan:
+    """A passage that a program cuts itself.
+
+    Attributes:
+        start, end: half-open span in the document's text.
+        vector: (d,) its embedding; None to encode it.
+    """
+
+    start: int
+    end: int
+    vector: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Document:
     """A document from memory.
 
     Attributes:
@@ -22,6 +40,11 @@ class MemoryDocument:
         title: title, which is encoded with each passage; "" for none.
         metadata: JSON values to filter by.
         kind: "text", or "markdown" to use headings and front matter, and to ignore markup.
+        vector: (d,) embedding of the whole text, of any length, from the model of the index: the text is a single
+            passage, however long, and is not encoded. None to cut and encode it.
+        passages: the text's passages, in order; () to cut it. Each is its text, its span (start, end), or a mapping
+            with `text` or with `start` and `end`, and maybe a `vector`. Without a vector, a passage that is longer than
+            the model reads is cut.
     """
 
     id: str
@@ -29,9 +52,11 @@ class MemoryDocument:
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["text", "markdown"] = "text"
+    vector: ArrayLike | None = None
+    passages: Sequence[PassageSpan | str | tuple[int, int] | Mapping[str, Any]] = ()
 
     @classmethod
-    def of(cls, source: MemoryDocument | Mapping[str, Any]) -> MemoryDocument:
+    def of(cls, source: Document | Mapping[str, Any]) -> Document:
         """Return a checked document; keys of a mapping that are not fields become metadata, as in JSON Lines.
 
         Raises:
@@ -40,10 +65,14 @@ class MemoryDocument:
         if isinstance(source, Mapping):
             values = dict(source)
             own = {name: values.pop(name) for name in _FIELDS & values.keys()}
+            if "vector" not in own and is_embedding(values.get("embedding")):
+                own["vector"] = values.pop("embedding")
             if values:
                 own["metadata"] = {**values, **own.get("metadata", {})}
             if "id" in own:
                 own["id"] = document_id(own["id"])
+            if "text" not in own and own.get("passages"):
+                own["text"] = _joined(own["passages"])
             missing = [name for name in ("id", "text") if name not in own]
             if missing:
                 raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
@@ -51,18 +80,40 @@ class MemoryDocument:
         if not isinstance(source, cls):
             raise InputError(f"{str(source)[:80]!r} is neither a Document nor a mapping.")
         source._check()
-        return source
+        return source._with_spans()
 
     @classmethod
-    def stored(cls, id_: str, content: str) -> MemoryDocument:
+    def stored(cls, id_: str, content: str) -> Document:
         """Return a checked document from its ID and its `content`.
 
         Raises:
             ValueError, TypeError: the content is not that of a document.
         """
-        document = cls(id_, **json.loads(content))
+        values = json.loads(content)
+        if "vector" in values:
+            values["vector"] = decoded(values["vector"])
+        if "passages" in values:
+            values["passages"] = tuple(
+                PassageSpan(start, end, vector and decoded(vector))
+                for start, end, vector in values["passages"]
+            )
+        document = cls(id_, **values)
         document._check()
         return document
+
+    def _with_spans(self) -> Document:
+        """Return the document with a vector of numbers, and with the spans of its own passages.
+
+        Raises:
+            InputError: a vector is none, or a passage is not part of the text.
+        """
+        if self.vector is None and not len(self.passages):
+            return self
+        name = f"document {self.id!r}"
+        if self.vector is not None and len(self.passages):
+            raise InputError(f"{name} has a vector and passages. Give each passage its vector.")
+        vector = None if self.vector is None else own_embedding(self.vector, name)
+        return replace(self, vector=vector, passages=tuple(_spans(self.text, self.passages, name)))
 
     def _check(self) -> None:
         for name in ("id", "text", "title"):
@@ -77,15 +128,37 @@ class MemoryDocument:
 
     @property
     def content(self) -> str:
-        """Everything but the ID, as JSON."""
-        values = {name: value for name, value in vars(self).items() if name != "id"}
+        """Everything but the ID, as JSON; an embedding is Base64 of little-endian float32."""
+        values = {name: value for name, value in vars(self).items() if name in _ALWAYS_STORED}
+        if self.vector is not None:
+            values["vector"] = encoded(self.vector)
+        if self.passages:
+            values["passages"] = [
+                (span.start, span.end, span.vector and encoded(span.vector)) for span in self.spans
+            ]
         return json.dumps(values, ensure_ascii=False, sort_keys=True)
+
+    @property
+    def spans(self) -> tuple[PassageSpan, ...]:
+        """The own passages of a document that `of` or `stored` has returned; one of the whole text for a `vector`."""
+        if self.vector is not None:
+            return (PassageSpan(0, len(self.text), cast("tuple[float, ...]", self.vector)),)
+        return cast("tuple[PassageSpan, ...]", tuple(self.passages))
 
     @property
     def record(self) -> dict[str, Any]:
         """The document as a mapping that `of` reads back; what is empty or the default is left out."""
-        values = {"id": self.id, "text": self.text, "title": self.title, "metadata": dict(self.metadata)}
+        values: dict[str, Any] = {
+            "id": self.id,
+            "text": self.text,
+            "title": self.title,
+            "metadata": dict(self.metadata),
+        }
         values |= {"kind": self.kind} if self.kind != "text" else {}
+        if self.vector is not None:
+            values["vector"] = list(cast("tuple[float, ...]", self.vector))
+        if self.passages:
+            values["passages"] = [_record_of(span) for span in self.spans]
         return {name: value for name, value in values.items() if value or name in ("id", "text")}
 
 
@@ -111,13 +184,61 @@ class DamagedDocument:
 
     id: str
     problem: str
-    document: MemoryDocument | None = None
+    document: Document | None = None
 
     def __str__(self) -> str:
         return f"'{self.id}': {self.problem}"
 
 
-_FIELDS = {item.name for item in fields(MemoryDocument)}
-Document = MemoryDocument  # the public name
+def _joined(passages: Any) -> str:
+    """Return the text of a document that is given by the texts of its passages."""
+    items = [item.get("text") if isinstance(item, Mapping) else item for item in passages]
+    texts = [item for item in items if isinstance(item, str)]
+    if len(texts) < len(items):
+        raise InputError(
+            "a document without 'text' needs passages that are texts, or have the key 'text'."
+        )
+    return "\n\n".join(texts)
+
+
+def _spans(text: str, passages: Iterable[Any], name: str) -> Iterator[PassageSpan]:
+    """Yield the spans of own passages; of a repeated text, the first place that is not before the previous passage."""
+    after = 0
+    for number, item in enumerate(passages, 1):
+        owner = f"passage {number} of {name}"
+        values = _passage_values(item)
+        start, end, part = values.get("start"), values.get("end"), values.get("text")
+        if isinstance(part, str):
+            start = text.find(part, after)
+            end = start + len(part)
+            if start < 0:
+                raise InputError(f"{owner} is not in its text after the previous passage: {part[:60]!r}")
+        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)):
+            raise InputError(
+                f"{owner} is neither a text nor a span of its {len(text):,} characters: {str(item)[:60]}"
+            )
+        after = start
+        vector = values.get("vector", values.get("embedding"))
+        yield PassageSpan(start, end, None if vector is None else own_embedding(vector, owner))
+
+
+def _passage_values(item: Any) -> Mapping[str, Any]:
+    """Return an own passage as a mapping; an empty one if it is none."""
+    if isinstance(item, PassageSpan):
+        return vars(item)
+    if isinstance(item, str):
+        return {"text": item}
+    if isinstance(item, list | tuple) and len(item) == 2:
+        return dict(zip(("start", "end"), item, strict=True))
+    return item if isinstance(item, Mapping) else {}
+
+
+def _record_of(span: PassageSpan) -> dict[str, Any]:
+    place: dict[str, Any] = {"start": span.start, "end": span.end}
+    return place if span.vector is None else {**place, "vector": list(span.vector)}
+
+
+_FIELDS = {item.name for item in fields(Document)}
+_ALWAYS_STORED = ("text", "title", "metadata", "kind")
 Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]] | Document | Mapping[str, Any] | Table"
 """Documents, mappings, a single one of these, or a table: see `Index.upsert`."""

@@ -191,7 +191,8 @@ def _of_passage(
         return "the span"
     if not 1 <= first_line <= last_line:
         return "the lines"
-    if content_key(context, visible(text, spans)) != content:
+    keys = {content_key(context, visible(text, spans), own) for own in (b"", vector or b"")}
+    if content not in keys:
         return "the text"
     return "" if vector is None or is_embedding(vector, dimension) else "the embedding"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from search.errors import InputError, ReadError
 from search.records.contents import DocumentText, Gap, StoredPassage
-from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS, Document
+from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS, ParsedDocument
 from search.records.hits import Hit, Surroundings
 from search.store.freshness import since_indexed
 
@@ -155,7 +155,7 @@ def _text(name: str, path: str, kind: str, sha256: str | None) -> str:
         return ""
     if kind != "notebook":
         return decode(name, raw)
-    return next(item.text for item in items(Request(name, kind, raw)) if isinstance(item, Document))
+    return next(item.text for item in items(Request(name, kind, raw)) if isinstance(item, ParsedDocument))
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
-from search.records.documents import Annotation, Annotator, Mention, NamedDocument
+from search.records.documents import Annotation, Annotator, Mention, NamedDocument, Passage
 from search.records.memory_document import Document
 from search.records.visible_text import Spans, visible
 from search.store.database import all_meta, one_meta
@@ -56,8 +56,8 @@ _OUTSIDE = re.compile(r"^/|^$|\0|(^|/)\.\.(/|$)" + (r"|\\|^.:" if os.name == "nt
 
 _PASSAGE = ("id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page")
 _COLUMNS = ("passage_id", *_PASSAGE[1:])
-_STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)}, hidden, documents.id, record, title,
-                     metadata, kind, path, size, mtime_ns, inode, files.sha256
+_STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)}, n_tokens = 0, hidden, documents.id,
+                     record, title, metadata, kind, path, size, mtime_ns, inode, files.sha256
               FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
               WHERE passages.id IN (SELECT value FROM json_each(?))"""
 
@@ -79,9 +79,19 @@ def rows_of_view(
     return connection.execute(select, (json.dumps(passages.tolist()),)).fetchall()
 
 
-def content_key(context: str, text: str) -> bytes:
-    """Return the key of a text with its context: 16 bytes of SHA-256. Equal keys share an embedding."""
-    return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+def content_key(context: str, text: str, vector: bytes = b"") -> bytes:
+    """Return the key of a text with its context: 16 bytes of SHA-256. Equal keys share an embedding.
+
+    Args:
+        vector: its embedding, if a program gave it. Other passages with the text do not share it.
+    """
+    content = f"{context}\0{text}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content + (b"\0" + vector if vector else b"")).digest()[:16]
+
+
+def passage_key(passage: Passage) -> bytes:
+    """Return the `content_key` of a passage."""
+    return content_key(passage.context, passage.visible_text, passage.vector)
 
 
 def hidden_of(stored: str) -> Spans:
@@ -199,7 +209,7 @@ class SnapshotReader:
                 annotated.setdefault(id_, {}).update(json.loads(values))
         by_id = {}
         for row in self.connection.execute(_STORED, (ids,)):
-            hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
+            is_own, hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
             name = os.fsdecode(path)
             if not memory and _OUTSIDE.search(name):
                 raise IndexDamaged(
@@ -217,6 +227,7 @@ class SnapshotReader:
                     file=StoredFile(kind, *file),
                     hidden=tuple((index(start), index(end)) for start, end in json.loads(hidden)),
                     annotations=annotated.get(row[0], {}),
+                    own_vector=bool(is_own),
                 )
             except UNREADABLE as error:
                 raise unreadable(f"passage {row[0]} of the document '{document_name}'", error) from error

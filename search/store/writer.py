@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import message_key, near_key, text_key
 from search.languages import ENGLISH
-from search.records.documents import Document, Passage
+from search.records.documents import ParsedDocument, Passage
 from search.records.reports import Outcome
 from search.store.database import (
     CONTENTS,
@@ -63,12 +63,12 @@ class FileUpdate:
         last: True if no more documents of this file follow.
         outcome: None until the last batch of the file.
         renamed_from: earlier path of the same content, if that file is gone.
-        content: `MemoryDocument.content` for a document from memory; "" for a file.
+        content: `content` of a document from memory; "" for a file.
     """
 
     file: SourceFile
     sha256: str
-    documents: list[tuple[Document, list[Passage]]] = field(default_factory=list)
+    documents: list[tuple[ParsedDocument, list[Passage]]] = field(default_factory=list)
     records: set[int] = field(default_factory=set)
     skipped: list[Skipped] = field(default_factory=list)
     last: bool = False
@@ -84,7 +84,7 @@ class FileUpdate:
 _ROWS = ("csv", "jsonl", "text")  # kinds with passages that differ in a number only
 
 
-def document_sha256(document: Document) -> str:
+def document_sha256(document: ParsedDocument) -> str:
     """Return the SHA-256 of everything that the passages of a document depend on."""
     values = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
     if document.pages:
@@ -351,7 +351,7 @@ def _record_of(skip: Skipped, file: SourceFile) -> int:
     return 0 if skip.path == file.path else int(skip.path.rpartition("#")[2])
 
 
-def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
+def _document_row(id_: int, file: int, document: ParsedDocument) -> dict[str, Any]:
     return {
         "id": id_,
         "file": file,
@@ -370,12 +370,12 @@ def _passage_row(id_: int, document: int, passage: Passage, visible_text: str) -
         "document": document,
         **columns,
         "hidden": json.dumps(passage.hidden, separators=(",", ":")),
-        "content": content_key(passage.context, visible_text),
+        "content": content_key(passage.context, visible_text, passage.vector),
         "text_key": text_key(visible_text),
     }
 
 
-def _near_key(file: int, document: Document, text: str) -> int:
+def _near_key(file: int, document: ParsedDocument, text: str) -> int:
     if document.kind == "mail":
         return message_key(json.dumps(document.metadata, sort_keys=True), text)
     return near_key(file, text) if document.kind in _ROWS else 0

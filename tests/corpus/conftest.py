@@ -14,9 +14,9 @@ from search.corpus.parsing import Request
 from search.corpus.parsing import parsed as parsed_here
 from search.corpus.sources import kind_of
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 
-__all__ = ["Document", "Skipped", "SourceFile", "walk"]
+__all__ = ["ParsedDocument", "Skipped", "SourceFile", "walk"]
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -109,45 +109,45 @@ def source_file(path: Path) -> SourceFile:
     return SourceFile(path.name, path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def read(file: SourceFile, **fields: str) -> Iterator[Document | Skipped]:
+def read(file: SourceFile, **fields: str) -> Iterator[ParsedDocument | Skipped]:
     """The documents in a file."""
     return documents(file, load(file), **fields)
 
 
-def items(folder: Path, name: str, content: str | bytes) -> list[Document | Skipped]:
+def items(folder: Path, name: str, content: str | bytes) -> list[ParsedDocument | Skipped]:
     """The documents in a file of this name and content, and what is left out of it."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return list(read(source_file(path)))
 
 
-def parsed_text(kind: str, text: str) -> Document:
+def parsed_text(kind: str, text: str) -> ParsedDocument:
     """A text with markup as a document, parsed in this process."""
     (document,) = parsed_here(Request("name", kind, text))
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     return document
 
 
-def records(name: str, source: str, **fields: str | None) -> list[Document | Skipped]:
+def records(name: str, source: str, **fields: str | None) -> list[ParsedDocument | Skipped]:
     """The records of a table of this name and content."""
     columns = fields.get("text_field"), fields.get("title_field")
     return list(table.documents(name, kind_of(name), source, *columns))
 
 
-def parsed(folder: Path, name: str, content: str | bytes) -> Document:
+def parsed(folder: Path, name: str, content: str | bytes) -> ParsedDocument:
     """The one document in a file of this name and content."""
     (document,) = items(folder, name, content)
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     return document
 
 
-def outline(document: Document) -> list[tuple[tuple[str, ...], str]]:
+def outline(document: ParsedDocument) -> list[tuple[tuple[str, ...], str]]:
     """Each section's trail and text."""
     return [(section.trail, document.text[section.start : section.end]) for section in document.sections]
 
 
 @pytest.fixture
-def parse(tmp_path: Path) -> Callable[[str, bytes], Document]:
+def parse(tmp_path: Path) -> Callable[[str, bytes], ParsedDocument]:
     """Read a file of this name and content, which has one document."""
     return lambda name, raw: parsed(tmp_path, name, raw)
 

@@ -14,21 +14,23 @@ from search.corpus import Cutter
 from search.corpus.cut import TokenCounter, without_markup
 from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
-from search.records.documents import Document, Passage, Section
+from search.records.documents import ParsedDocument, Passage, Section
 
 from .conftest import TOKENIZERS, byte_pairs, parsed, read, shared, source_file, word_piece
 from .making import xlsx
 
 
-def plain(text: str, kind: str = "text", title: str = "title") -> Document:
-    return Document("a", kind, text, title, line_map(text), (Section(0, len(text)),))
+def plain(text: str, kind: str = "text", title: str = "title") -> ParsedDocument:
+    return ParsedDocument("a", kind, text, title, line_map(text), (Section(0, len(text)),))
 
 
 def model_input(passage: Passage) -> str:
     return f"{passage.context}\n{passage.visible_text}" if passage.context else passage.visible_text
 
 
-def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int) -> None:
+def check(
+    document: ParsedDocument, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int
+) -> None:
     """Assert every promise about a document's passages, whatever they were cut with."""
     uncut = Tokenizer.from_str(tokenizer.to_str())
     uncut.no_truncation()
@@ -48,7 +50,7 @@ def words_of(passages: list[Passage]) -> str:
     return solid("".join(passage.visible_text for passage in passages))
 
 
-def read_text(document: Document) -> str:
+def read_text(document: ParsedDocument) -> str:
     return solid(without_markup(document)[0].text)
 
 
@@ -169,7 +171,7 @@ def test_any_text_fits_and_nothing_is_lost(
     sections = (Section(0, middle), Section(middle, len(text), ("the heading",)))
     assert after <= len(text) + 1
     for kind in ("markdown", "text"):
-        document = Document("a", kind, text, first.strip() or "t", line_map(text), sections)
+        document = ParsedDocument("a", kind, text, first.strip() or "t", line_map(text), sections)
         passages = Cutter(TOKENIZERS[name], max_tokens=max_tokens, passage_tokens=size).cut(document)
         check(document, passages, TOKENIZERS[name], max_tokens)
         assert words_of(passages) == read_text(document)
@@ -224,7 +226,7 @@ def test_a_joined_passage_has_every_heading_above_its_text(
         trail = [*(part for part in trail if part[0] < level), (level, name)]
         start, text = len(text), text + f"{name}\n{'x ' * length}\n"
         parts.append(Section(start, len(text), tuple(name for _, name in trail)))
-    document = Document("a", "text", text, "title", line_map(text), tuple(parts))
+    document = ParsedDocument("a", "text", text, "title", line_map(text), tuple(parts))
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=256, passage_tokens=size).cut(document)
     check(document, passages, TOKENIZERS["word_piece"], 256)
     assert words_of(passages) == solid(text)
@@ -394,9 +396,9 @@ def test_the_real_tokenizer_cuts_real_documents_without_loss() -> None:
         )
 
 
-def parsed_at(path: Path) -> Document:
+def parsed_at(path: Path) -> ParsedDocument:
     (document,) = read(source_file(path))
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     return document
 
 
@@ -404,7 +406,7 @@ def test_slides_are_not_joined() -> None:
     text = "One\nab\nTwo\ncd\n"
     sections = (Section(0, 7, ("One",)), Section(7, 14, ("Two",)))
     for kind, expected in (("pptx", [("One", 1), ("Two", 2)]), ("pdf", [("One \u00b7 Two", 1)])):
-        document = Document("a", kind, text, "t", line_map(text), sections, pages=(0, 7))
+        document = ParsedDocument("a", kind, text, "t", line_map(text), sections, pages=(0, 7))
         passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
         assert [(passage.heading, passage.page) for passage in passages] == expected
 

@@ -12,7 +12,7 @@ import pytest
 from search.corpus.markup import markup
 from search.corpus.sources import MAX_BYTES, Reason, is_secret, kind_of, unreadable
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 from search.records.visible_text import VisibleText
 
 from .conftest import items, outline, parsed_text
@@ -22,7 +22,7 @@ Read = Callable[[str, bytes], Any]
 Failure = Callable[[str, bytes], ReadError]
 
 
-def visible_text(document: Document) -> str:
+def visible_text(document: ParsedDocument) -> str:
     """A document's text without its markup."""
     return VisibleText(document.text, markup(document)).text
 
@@ -98,7 +98,7 @@ def test_a_gzip_file_is_read_as_the_file_inside(tmp_path: Path, parse: Read) -> 
     document = parse("a.md.gz", gzip.compress(b"# One\n") + gzip.compress(b"two\n"))
     assert (document.title, document.text) == ("One", "# One\ntwo\n")
     rows = items(tmp_path, "a.csv.gz", gzip.compress(b"text\nkey\n"))
-    assert [row.text for row in rows if isinstance(row, Document)] == ["key"]
+    assert [row.text for row in rows if isinstance(row, ParsedDocument)] == ["key"]
     assert kind_of("a/B.PY.GZ") == "code"
     assert is_secret("id_rsa.gz")
     assert unreadable("a.tar.gz") == (Reason.BINARY, "")
@@ -255,7 +255,7 @@ VCF = (
 
 def test_an_event_of_a_calendar_is_a_document(tmp_path: Path) -> None:
     event, empty = items(tmp_path, "a.ics", ICS)
-    assert isinstance(event, Document)
+    assert isinstance(event, ParsedDocument)
     assert event.text == "Dentist, Dr. Holm\nDate: 2025-02-02 14:30\nPlace: Bonn\nBring\nthe card"
     assert (event.title, event.record, event.lines.span(0, 1)) == ("Dentist, Dr. Holm", 1, (2, 11))
     assert event.metadata == {"date": "2025-02-02 14:30", "place": "Bonn"}

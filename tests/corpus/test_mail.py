@@ -10,7 +10,7 @@ import pytest
 from search.corpus.cut import without_markup
 from search.errors import ReadError
 
-from .conftest import Document, Skipped, items, parsed
+from .conftest import ParsedDocument, Skipped, items, parsed
 from .making import pdf
 
 LETTER = """\
@@ -46,9 +46,9 @@ def test_each_message_of_a_mailbox_is_a_document_at_its_line(tmp_path: Path) -> 
     start = "From j@example.org Mon Jun  3 08:41:52 2024\n"
     whole = f"{start}{LETTER}\nFrom here we walked.\n{start}{LETTER}\n{start}Subject: Only this\n\n"
     first, second, third = items(tmp_path, "a.mbox", whole)
-    assert isinstance(first, Document)
-    assert isinstance(second, Document)
-    assert isinstance(third, Document)
+    assert isinstance(first, ParsedDocument)
+    assert isinstance(second, ParsedDocument)
+    assert isinstance(third, ParsedDocument)
     assert [document.name for document in (first, second, third)] == ["a.mbox#1", "a.mbox#2", "a.mbox#3"]
     assert first.text.endswith("ring.\n\nFrom here we walked.\n")
     alone = parsed(tmp_path, "a.eml", LETTER)
@@ -133,10 +133,10 @@ def test_attachments_are_documents_and_unreadable_ones_are_named(tmp_path: Path)
         forward,
     )
     message, lease, rules, *left_out, letter = items(tmp_path, "a.eml", source)
-    assert isinstance(message, Document)
-    assert isinstance(lease, Document)
-    assert isinstance(rules, Document)
-    assert isinstance(letter, Document)
+    assert isinstance(message, ParsedDocument)
+    assert isinstance(lease, ParsedDocument)
+    assert isinstance(rules, ParsedDocument)
+    assert isinstance(letter, ParsedDocument)
     assert (message.name, message.text) == ("a.eml", "See below.")
     assert (lease.name, lease.kind, lease.title) == ("a.eml#1", "mail", "Lease: lease")
     assert (lease.text.split(), lease.page(0)) == (["Rent", "is", "due", "on", "Friday"], 1)
@@ -181,7 +181,7 @@ def test_an_unreadable_message_is_named_and_the_next_is_read(tmp_path: Path) -> 
         tmp_path, "a.mbox", f"{start}{deep}\n\n{start}A: b\n\ntext\n{start}A: b\n\n"
     )
     assert isinstance(left_out, Skipped)
-    assert isinstance(after, Document)
+    assert isinstance(after, ParsedDocument)
     assert (left_out.path, left_out.reason, after.text) == ("a.mbox#1", "damaged", "text\n")
     assert empty == Skipped("a.mbox#3", "no text", "line 6009")
     with pytest.raises(ReadError, match="a.eml: no text"):

@@ -12,7 +12,7 @@ from search.corpus import markdown
 from search.errors import ReadError
 from search.records.visible_text import visible
 
-from .conftest import Document, outline, parsed
+from .conftest import ParsedDocument, outline, parsed
 
 GUIDE = """\
 ---
@@ -189,7 +189,9 @@ def notebook(**parts: Any) -> bytes:
     ).encode()
 
 
-def test_cells_are_pages_and_their_headings_sections(parse: Callable[[str, bytes], Document]) -> None:
+def test_cells_are_pages_and_their_headings_sections(
+    parse: Callable[[str, bytes], ParsedDocument],
+) -> None:
     document = parse("a.ipynb", notebook(cells=CELLS))
     assert (document.kind, document.title, document.metadata) == (
         "notebook",

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from search.corpus.markup import markup
 from search.corpus.parsing import MARKUP_KINDS
 from search.corpus.text import file_document
-from search.records.documents import Document, Section
+from search.records.documents import ParsedDocument, Section
 from search.records.visible_text import VisibleText
 
 from .conftest import parsed, parsed_text
@@ -69,7 +69,7 @@ CODE = {"# ------\n/* ***** */\nx = 1  # ====\n#####\n": "\n\nx = 1  # ====\n\n"
 CASES = {"markdown": MARKDOWN, "rst": RST, "text": TEXT, "code": CODE}
 
 
-def visible_text(document: Document) -> str:
+def visible_text(document: ParsedDocument) -> str:
     """A document's text without its markup."""
     spans, previous = markup(document), -1
     for start, end in spans:
@@ -78,7 +78,7 @@ def visible_text(document: Document) -> str:
     return VisibleText(document.text, spans).text
 
 
-def document_of(kind: str, text: str) -> Document:
+def document_of(kind: str, text: str) -> ParsedDocument:
     if kind not in MARKUP_KINDS:
         return file_document("name", kind, text, "", sections=(Section(0, len(text)),))
     return parsed_text(kind, text)
@@ -134,7 +134,9 @@ def test_repeated_marks_are_parsed_quickly(kind: str) -> None:
 @pytest.mark.parametrize(
     "path", sorted(Path("corpora/handbook").glob("*.md"))[::18], ids=lambda path: path.stem
 )
-def test_all_that_markdown_renders_is_shown(path: Path, parse: Callable[[str, bytes], Document]) -> None:
+def test_all_that_markdown_renders_is_shown(
+    path: Path, parse: Callable[[str, bytes], ParsedDocument]
+) -> None:
     """In the same order; and none of the marks of links, tables and headings is left."""
     document = parse("a.md", path.read_bytes())
     source = document.text[document.sections[0].start :]

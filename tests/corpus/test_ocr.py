@@ -108,7 +108,7 @@ def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded() -> None:
         recognized("a.png", "image", raw, "multi")
 
 
-def read(folder: Path, name: str, raw: bytes) -> list[records.Document | Skipped]:
+def read(folder: Path, name: str, raw: bytes) -> list[records.ParsedDocument | Skipped]:
     """Documents of a file, read with OCR, and what is left out."""
     (folder / name).write_bytes(raw)
     (file,) = [item for item in walk(folder, images=True) if item.path == name]
@@ -119,7 +119,7 @@ def read(folder: Path, name: str, raw: bytes) -> list[records.Document | Skipped
 def test_what_a_pdf_gives_without_ocr_is_not_lost_with_it(tmp_path: Path) -> None:
     raw = as_bytes(picture(*LINES), "PDF")
     (packed,) = read(tmp_path, "a.pdf.gz", gzip.compress(raw))
-    assert isinstance(packed, records.Document) and packed.text.strip() == " ".join(LINES)
+    assert isinstance(packed, records.ParsedDocument) and packed.text.strip() == " ".join(LINES)
     for name, content, reason in (
         ("closed.pdf", pdf([["Secret."]], encrypted=True), "encrypted"),
         ("empty.pdf", b"", "empty"),
@@ -139,13 +139,13 @@ def test_pages_that_cannot_be_read_are_named_and_the_others_stay(
 
     monkeypatch.setattr(ocr, "recognized", late)
     document, skipped = read(tmp_path, "text.pdf", pdf([["Some text."]]))
-    assert isinstance(document, records.Document) and document.text.strip() == "Some text."
+    assert isinstance(document, records.ParsedDocument) and document.text.strip() == "Some text."
     assert isinstance(skipped, Skipped)
     assert (skipped.reason, skipped.detail) == ("took too long", "pages that are pictures: a page")
     raw = as_bytes(picture("one"), "PDF", save_all=True, append_images=[picture("two")])
     if texts:
         document, *others = read(tmp_path, "scan.pdf", raw)
-        assert isinstance(document, records.Document) and document.text.strip() == "One page"
+        assert isinstance(document, records.ParsedDocument) and document.text.strip() == "One page"
         assert {item.reason for item in others if isinstance(item, Skipped)} == {
             "no text",
             "took too long",
@@ -158,7 +158,7 @@ def test_pages_that_cannot_be_read_are_named_and_the_others_stay(
 
 def test_an_image_has_the_date_of_its_name(tmp_path: Path) -> None:
     (document,) = read(tmp_path, "2024-03-01 scan.png", as_bytes(picture(LINES[1]), "PNG"))
-    assert isinstance(document, records.Document) and document.metadata["date"] == "2024-03-01"
+    assert isinstance(document, records.ParsedDocument) and document.metadata["date"] == "2024-03-01"
 
 
 def test_pieces_of_a_row_are_joined_from_left_to_right() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from search.errors import ReadError
 
-from .conftest import Document, Skipped, items, outline
+from .conftest import ParsedDocument, Skipped, items, outline
 from .making import pdf
 
-Read = Callable[[str, bytes], Document]
+Read = Callable[[str, bytes], ParsedDocument]
 
 PARAGRAPH = [
     "Whoever wants to rotate the keys of a house has to begin with the lock and",
@@ -76,7 +76,7 @@ def test_a_page_is_a_section_unless_its_sentence_runs_on(parse: Read) -> None:
     assert len(document.pages) == 4
 
 
-def marks(document: Document) -> list[str]:
+def marks(document: ParsedDocument) -> list[str]:
     pairs = zip(document.marks[::2], document.marks[1::2], strict=True)
     return [document.text[start:end] for start, end in pairs]
 

@@ -21,7 +21,7 @@ from search.corpus import Contents, Skipped, SourceFile, documents, load, parsin
 from search.corpus.parsing import Request
 from search.corpus.reader import Reader, own_reader
 from search.errors import ReadError
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import LineMap, ParsedDocument, Section
 from tests.conftest import REPOSITORY
 
 from .conftest import items, parsed, source_file
@@ -29,7 +29,7 @@ from .making import pdf
 
 
 def test_a_plain_file_is_one_document_with_its_text_and_lines(tmp_path: Path) -> None:
-    assert parsed(tmp_path, "notes.txt", "one\r\ntwo\n") == Document(
+    assert parsed(tmp_path, "notes.txt", "one\r\ntwo\n") == ParsedDocument(
         path="notes.txt",
         kind="text",
         text="one\r\ntwo\n",
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_read_has_a_reason(tmp_path: Path, name: str, raw: by
 def test_a_name_that_is_no_utf8_gives_a_title_that_can_be_shown() -> None:
     file = SourceFile("d/caf\udce9.md", Path("unused"), 1, 0, 0)
     (document,) = documents(file, Contents(b"text", ""))
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert (document.path, document.title) == ("d/caf\udce9.md", "caf\ufffd")
 
 
@@ -108,18 +108,18 @@ def test_markup_beyond_the_limits_is_plain_text(
     monkeypatch.setattr(reader, *limit)
     monkeypatch.setattr(reader, "own_reader", Reader)
     document, skipped = items(tmp_path, name, text)
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert (document.text, document.title, len(document.sections)) == (text, name, 1)
     assert skipped == Skipped(name, "read as plain text", f"its markup {reason}")
 
 
 def test_a_parser_that_fails_leaves_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> Document:
+    def fails(*_: object) -> ParsedDocument:
         raise IndexError("of a parser")
 
     monkeypatch.setattr("search.corpus.markdown.document", fails)
     document, skipped = items(tmp_path, "a.md", "# One\ntext")
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert (document.text, document.title) == ("# One\ntext", "a.md")
     assert skipped == Skipped("a.md", "read as plain text", "its markup damaged: IndexError: of a parser")
 
@@ -247,7 +247,9 @@ def test_only_the_attachment_that_breaks_a_limit_is_left_out(
     monkeypatch.setattr(reader, "SECONDS", 2)
     attachments = [b"pass", b"os._exit(3)", b"time.sleep(99)" + b" " * 9_000, b"pass"]
     results = list(obedient.items(Request("a.mbox", "mail", mailbox(*attachments))))
-    outcomes = [item.name if isinstance(item, Document) else (item.path, item.reason) for item in results]
+    outcomes = [
+        item.name if isinstance(item, ParsedDocument) else (item.path, item.reason) for item in results
+    ]
     assert outcomes == [
         "a.mbox#1", "a.mbox#2", ("a.mbox#3", "crashed its reader"), ("a.mbox#4", "took too long"), "a.mbox#5",
         "a.mbox#6", "a.mbox#7", ("a.mbox#8", "crashed its reader"), ("a.mbox#9", "took too long"), "a.mbox#10",
@@ -277,8 +279,8 @@ def test_time_that_the_caller_takes_does_not_count_towards_the_limit(
     first = next(results)
     monkeypatch.setattr(reader, "SECONDS", 0.5)
     time.sleep(1.5)
-    assert isinstance(first, Document)
-    assert [first.text, *(item.text for item in results if isinstance(item, Document))] == [
+    assert isinstance(first, ParsedDocument)
+    assert [first.text, *(item.text for item in results if isinstance(item, ParsedDocument))] == [
         f"record {number}" for number in range(20_000)
     ]
 
@@ -289,7 +291,7 @@ def test_records_are_yielded_before_the_last_one_is_parsed() -> None:
     lines = b'{"text": "record"}\n' * 1_000_000
     results = parser.items(Request("a.jsonl", "jsonl", lines))
     start = time.process_time()
-    assert isinstance(next(results), Document)
+    assert isinstance(next(results), ParsedDocument)
     assert time.process_time() - start < 1
     (child,) = children() - before
     results.close()

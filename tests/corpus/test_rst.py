@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Document, SourceFile, outline, parsed, read, shared, walk
+from .conftest import ParsedDocument, SourceFile, outline, parsed, read, shared, walk
 
 MANUAL = """\
 .. A comment
@@ -101,7 +101,7 @@ def test_peps_are_read_whole_with_their_sections_and_titles() -> None:
     sources = [file for file in files if isinstance(file, SourceFile)]
     for file in [*sources[::8], *(file for file in sources if file.path == "pep-0572.rst")]:
         (document,) = read(file)
-        assert isinstance(document, Document)
+        assert isinstance(document, ParsedDocument)
         source = file.absolute.read_bytes().decode()
         assert document.text == source
         assert document.sections[-1].end == len(source)

@@ -11,21 +11,23 @@ from hypothesis import strategies as st
 
 from search.errors import ReadError
 
-from .conftest import Document, Skipped, read, records, source_file
+from .conftest import ParsedDocument, Skipped, read, records, source_file
 
 rows = partial(records, "t.csv")
 
 
 def texts(source: str, **fields: str | None) -> list[str]:
-    return [item.text if isinstance(item, Document) else item.reason for item in rows(source, **fields)]
+    return [
+        item.text if isinstance(item, ParsedDocument) else item.reason for item in rows(source, **fields)
+    ]
 
 
 def test_a_row_is_a_document_with_its_columns_and_lines() -> None:
     source = 'id,Title,Text,year\n1,One,"first\nline\r\nend",1999\n\n2,Two,second,\n3,,"th""ird",2001\n'
     first, second, third = rows(source)
-    assert isinstance(first, Document)
-    assert isinstance(second, Document)
-    assert isinstance(third, Document)
+    assert isinstance(first, ParsedDocument)
+    assert isinstance(second, ParsedDocument)
+    assert isinstance(third, ParsedDocument)
     assert (first.name, first.title, first.text) == ("t.csv#1", "One", "first\nline\r\nend")
     assert first.metadata == {"id": "1", "year": "1999"}
     assert first.lines.span(0, 1) == (2, 4)
@@ -59,10 +61,10 @@ def test_the_text_column_is_found() -> None:
 
 def test_the_title_column_is_found_or_named() -> None:
     (document,) = rows("name,text,place\nAda,x,London\n")
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert (document.title, document.metadata) == ("Ada", {"place": "London"})
     (document,) = rows("name,text,place\nAda,x,London\n", title_field="place")
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert (document.title, document.metadata) == ("London", {"name": "Ada"})
 
 
@@ -77,7 +79,9 @@ def test_an_unknown_column_is_an_error(option: str) -> None:
 
 def test_rows_without_text_are_counted() -> None:
     items = rows("id,text\n1,\n2,x\n3\n,\n4,  \n")
-    assert [item.name if isinstance(item, Document) else (item.path, item.reason) for item in items] == [
+    assert [
+        item.name if isinstance(item, ParsedDocument) else (item.path, item.reason) for item in items
+    ] == [
         ("t.csv#1", "empty"),
         "t.csv#2",
         ("t.csv#3", "empty"),
@@ -90,7 +94,7 @@ def test_rows_without_text_are_counted() -> None:
 
 def test_a_title_is_the_text_of_a_row_without_one() -> None:
     items = rows("id,title,text\n1,Wings,\n2,,\n3,Lift,drag\n")
-    assert [(item.title, item.text) for item in items if isinstance(item, Document)] == [
+    assert [(item.title, item.text) for item in items if isinstance(item, ParsedDocument)] == [
         ("Wings", "Wings"),
         ("Lift", "drag"),
     ]
@@ -99,7 +103,7 @@ def test_a_title_is_the_text_of_a_row_without_one() -> None:
 
 def test_a_quote_that_is_never_closed_takes_in_the_rest() -> None:
     items = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
-    assert [item.text for item in items if isinstance(item, Document)] == [
+    assert [item.text for item in items if isinstance(item, ParsedDocument)] == [
         "fine",
         "open\n3,also fine\n4,fine too\n",
     ]
@@ -107,7 +111,7 @@ def test_a_quote_that_is_never_closed_takes_in_the_rest() -> None:
 
 def test_repeated_and_missing_headers_get_names() -> None:
     (document,) = rows("a,a,,text\n1,2,3,x,5,6\n")
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
     assert document.metadata == {
         "a": "1",
         "a (2)": "2",
@@ -119,7 +123,7 @@ def test_repeated_and_missing_headers_get_names() -> None:
 
 def test_a_table_without_any_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n", encoding="utf-8")
-    items: list[Document | Skipped] = []
+    items: list[ParsedDocument | Skipped] = []
     with pytest.raises(ReadError, match=r"a\.csv: no text \(none of the 2 records contains text\)"):
         items.extend(read(source_file(tmp_path / "a.csv")))
     (tmp_path / "b.csv").write_text("id,text\n", encoding="utf-8")
@@ -140,7 +144,7 @@ def test_rows_that_csv_writes_are_read_back_from_their_lines(cells: list[tuple[s
     documents = rows(source)
     assert len(documents) == len(cells)
     for document, (key, text) in zip(documents, cells, strict=True):
-        assert isinstance(document, Document)
+        assert isinstance(document, ParsedDocument)
         assert (document.text, document.metadata.get("key", key)) == (text, key)
         first, last = document.lines.span(0, 1)
         (read_back,) = csv.reader(lines[first - 1 : last])

@@ -19,7 +19,7 @@ from search.corpus.markup import markup
 from search.encoding import Encoder
 from search.encoding.tokenizer import tokens
 from search.explaining.explanation import Layers, explain_pair
-from search.records.documents import Document
+from search.records.documents import ParsedDocument
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.tokens import merged
@@ -197,12 +197,12 @@ def formats(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> searc
     return search.Index.build(folder, model=str(tiny_model), index=str(folder / "index"))
 
 
-def documents_of(index: search.Index, name: str) -> dict[str, Document]:
+def documents_of(index: search.Index, name: str) -> dict[str, ParsedDocument]:
     file = source_file(index.path.parent / name)
     return {
         document.name: document
         for document in documents(file, load(file))
-        if isinstance(document, Document)
+        if isinstance(document, ParsedDocument)
     }
 
 
@@ -249,7 +249,7 @@ def test_the_tokens_of_real_texts_lie_on_their_words(tiny: Encoder) -> None:
     n_hidden = 0
     for path in paths:
         for document in documents(source_file(path), load(source_file(path))):
-            assert isinstance(document, Document)
+            assert isinstance(document, ParsedDocument)
             inside = set(visible_places(document.text, tuple(markup(document))))
             for passage in cutter.cut(document):
                 passage_tokens = tokens(

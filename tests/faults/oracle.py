@@ -24,7 +24,7 @@ from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
 from search.indexing.check import check
 from search.indexing.update import update
-from search.records.documents import Document, Passage
+from search.records.documents import ParsedDocument, Passage
 from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
 from search.records.visible_text import visible
@@ -103,7 +103,7 @@ def expected(path: str, raw: bytes) -> Documents:
     records: Documents = {}
     try:
         for item in documents(file, Contents(raw, "")):
-            if isinstance(item, Document):
+            if isinstance(item, ParsedDocument):
                 metadata = json.dumps(item.metadata, sort_keys=True)
                 records[item.record] = tuple((item.title, metadata, *_facts(p)) for p in CUTTER.cut(item))
     except SearchError:

@@ -66,7 +66,7 @@ def test_cells_of_all_kinds_become_json_types(tiny: Encoder) -> None:
             "time": pandas.to_datetime(["2024-05-01 10:00", None]),
             "whole": pandas.array([1, None], dtype="Int64"),
             "yes": [True, False],
-            "vector": [np.array([1.0, 2.0]), np.array([3.0, 4.0])],
+            "numbers": [np.array([1.0, 2.0]), np.array([3.0, 4.0])],
             "nested": [{"a": np.int64(1), "b": np.nan}, {}],
         }
     )
@@ -74,9 +74,9 @@ def test_cells_of_all_kinds_become_json_types(tiny: Encoder) -> None:
         index.upsert(table)
         first, second = (dict(document.metadata) for document in index.get())
     assert first == {
-        "time": "2024-05-01T10:00:00", "whole": 1, "yes": True, "vector": [1.0, 2.0], "nested": {"a": 1, "b": None},
+        "time": "2024-05-01T10:00:00", "whole": 1, "yes": True, "numbers": [1.0, 2.0], "nested": {"a": 1, "b": None},
     }  # fmt: skip
-    assert second == {"yes": False, "vector": [3.0, 4.0], "nested": {}}
+    assert second == {"yes": False, "numbers": [3.0, 4.0], "nested": {}}
 
 
 def test_a_table_without_a_column_is_refused(tiny: Encoder) -> None:

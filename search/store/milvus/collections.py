@@ -34,13 +34,13 @@ from search.errors import InputError
 from search.records.contents import StoredFile, StoredPassage
 from search.store.milvus.client import Address, Client
 from search.store.milvus.filters import fields_of
-from search.store.passages import content_key
+from search.store.passages import passage_key
 from search.store.terms import indexable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.records.documents import Document, Passage
+    from search.records.documents import ParsedDocument, Passage
     from search.store.terms import Stemmer
     from search.store.writer import FileUpdate
 
@@ -190,8 +190,8 @@ def key_of(stem: str) -> str:
 
 
 def rows_of(
-    stemmer: Stemmer, update: FileUpdate, document: Document, passages: list[Passage], vectors: Mapping[bytes, bytes],
-    number: int, first: int,
+    stemmer: Stemmer, update: FileUpdate, document: ParsedDocument, passages: list[Passage],
+    vectors: Mapping[bytes, bytes], number: int, first: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Build the rows of a document.
 
@@ -213,7 +213,7 @@ def rows_of(
     stems = stemmer.stems(indexable(passage.context, passage.visible_text) for passage in passages)
     rows = []
     for id_, (passage, passage_stems) in enumerate(zip(passages, stems, strict=True), first):
-        vector = np.frombuffer(vectors[content_key(passage.context, passage.visible_text)], dtype="<f4")
+        vector = np.frombuffer(vectors[passage_key(passage)], dtype="<f4")
         own = {name: getattr(passage, name) for name in _COPIED}
         row: dict[str, Any] = {
             "passage": id_,

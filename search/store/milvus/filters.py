@@ -38,12 +38,12 @@ from search.store.filters import flat, is_scalar, is_something
 
 if TYPE_CHECKING:
     from search.errors import InputError
-    from search.records.documents import Document, Passage
+    from search.records.documents import ParsedDocument, Passage
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
+def fields_of(document: ParsedDocument, passage: Passage, size: int) -> dict[str, Any]:
     """Build the value of the column `fields` for a passage."""
     values: dict[str, list[Any]] = {
         "path": [document.path],
