@@ -28,9 +28,11 @@ from search.records.options import (
     RankOptions,
     SimilarOptions,
 )
+from search.records.reports import Upserted
 from search.searcher import Searcher, combined_filter, encoder_from, take_encoder
 from search.store.contents import require_contents
 from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
+from search.store.namespaces import namespaces
 from search.store.opening import opened, store_at
 from search.store.settings import FolderPaths, Folders
 from search.store.snapshot import Store
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
         Progress,
         Report,
         Status,
-        Upserted,
     )
 
     AnyHit: TypeAlias = Hit | int | str | Path
@@ -88,7 +89,7 @@ class Index:
 
     def close(self) -> None:
         """Close this thread's connection to the files; a temporary index is deleted."""
-        self._searcher.store.close()
+        self._searcher.close()
         self._deleted()
 
     def __repr__(self) -> str:
@@ -330,6 +331,7 @@ class Index:
         self,
         documents: Documents,
         *,
+        namespace: str | None = None,
         chunker: Chunker | None = None,
         progress: OnProgress | None = None,
     ) -> Upserted:
@@ -344,6 +346,7 @@ class Index:
                 polars or an Arrow table, with a row for each. Other keys of a mapping are metadata. A whole number as
                 an ID is its digits. A document may bring its embedding (`vector`, or the key `embedding`) and its
                 `passages`.
+            namespace: namespace to store them in, created if needed; see `namespace`. None stores them in none.
             chunker: function from a text to its passages, in order: their texts, or their spans (start, end). None cuts
                 texts at their headings, paragraphs and sentences.
             progress: callback, called often with the progress.
@@ -354,14 +357,16 @@ class Index:
         """
         from search.indexing.memory import upsert
 
+        searcher = self._searcher.within(namespace, create=True)
         return upsert(
-            self._searcher.memory_folder, self.encoder, documents, chunker=chunker, progress=progress
+            searcher.memory_folder, searcher.encoder, documents, chunker=chunker, progress=progress
         )
 
     def add(
         self,
         documents: Documents,
         *,
+        namespace: str | None = None,
         chunker: Chunker | None = None,
         progress: OnProgress | None = None,
     ) -> Upserted:
@@ -373,21 +378,25 @@ class Index:
         """
         from search.indexing.memory import upsert
 
+        searcher = self._searcher.within(namespace, create=True)
         return upsert(
-            self._searcher.memory_folder,
-            self.encoder,
+            searcher.memory_folder,
+            searcher.encoder,
             documents,
             new=True,
             chunker=chunker,
             progress=progress,
         )
 
-    def delete(self, ids: Ids | None = None, *, where: Filter | None = None) -> Upserted:
+    def delete(
+        self, ids: Ids | None = None, *, where: Filter | None = None, namespace: str | None = None
+    ) -> Upserted:
         """Delete documents from memory; IDs that do not exist are ignored.
 
         Args:
             ids: one ID, or several; None for all documents that pass the filter.
             where: a filter, as for `query`: documents with a passage that passes it, of those with the IDs.
+            namespace: namespace to delete from; see `namespace`. To delete all of it: `index.namespace(name).remove()`.
 
         Raises:
             InputError: the index belongs to a folder, or neither IDs nor a filter are given.
@@ -397,22 +406,29 @@ class Index:
 
         if ids is None and where is None:
             raise InputError("delete needs IDs or a filter. To delete the whole index, use remove().")
-        return delete(self._searcher.memory_folder, self._searcher.chosen(ids, where))
+        searcher = self._searcher.within(namespace)
+        return delete(searcher.memory_folder, searcher.chosen(ids, where)) if searcher else Upserted()
 
-    def set_metadata(self, id: str, values: Mapping[str, Any]) -> Upserted:
+    def set_metadata(
+        self, id: str, values: Mapping[str, Any], *, namespace: str | None = None
+    ) -> Upserted:
         """Change metadata of a document from memory; its text stays, and nothing is encoded.
 
         Args:
             id: ID of the document.
             values: new values of fields; None removes a field. Other fields stay.
+            namespace: namespace of the document; see `namespace`.
 
         Raises:
             InputError: there is no such document, or the index belongs to a folder.
             IndexLocked: as for `upsert`.
         """
-        from search.indexing.memory import set_metadata
+        from search.indexing.memory import no_document, set_metadata
 
-        return set_metadata(self._searcher.memory_folder, self.encoder, document_id(id), values)
+        searcher = self._searcher.within(namespace)
+        if searcher is None:
+            raise no_document(id)
+        return set_metadata(searcher.memory_folder, searcher.encoder, document_id(id), values)
 
     def get(
         self,
@@ -421,42 +437,50 @@ class Index:
         where: Filter | None = None,
         limit: int | None = None,
         offset: int = 0,
+        namespace: str | None = None,
     ) -> list[Document]:
         """Return documents from memory.
 
         Args:
             ids: one ID, or several: the documents come in their order, and IDs that do not exist are left out. None for
                 all, in the order in which they were added.
-            where, limit, offset: as for `ids`.
+            where, limit, offset, namespace: as for `ids`.
 
         Raises:
             InputError: the index belongs to a folder, or another argument is invalid.
         """
-        chosen = self._searcher.chosen(ids, where, limit, offset)
-        with self._searcher.store.reading() as snapshot:
-            snapshot.facts.folders.require_memory()
-            return snapshot.memory_documents(chosen)
+        searcher = self._searcher.within(namespace)
+        return searcher.documents_from_memory(ids, where, limit, offset) if searcher else []
 
     def peek(self, limit: int = 5) -> list[Document]:
         """Return the first documents from memory; see `get`."""
         return self.get(limit=limit)
 
-    def ids(self, *, where: Filter | None = None, limit: int | None = None, offset: int = 0) -> list[str]:
+    def ids(
+        self,
+        *,
+        where: Filter | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        namespace: str | None = None,
+    ) -> list[str]:
         """Return the IDs of documents: of documents from memory as they were added, of files their names by path.
 
         Args:
             where: a filter, as for `query`; only documents with a passage that passes it.
             limit: maximum number of IDs; None for all.
             offset: number of IDs to skip.
+            namespace: namespace of the documents; see `namespace`. None lists those that are in none.
 
         Raises:
             InputError: the filter, `limit` or `offset` is invalid; or the index is on a server, which cannot list them.
         """
-        return self._searcher.ids(where, limit, offset)
+        searcher = self._searcher.within(namespace)
+        return searcher.ids(where, limit, offset) if searcher else []
 
-    def count(self, *, where: Filter | None = None) -> int:
+    def count(self, *, where: Filter | None = None, namespace: str | None = None) -> int:
         """Return the number of documents, or of those with a passage that passes a filter; see `ids`."""
-        return len(self.ids(where=where))
+        return len(self.ids(where=where, namespace=namespace))
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -470,6 +494,21 @@ class Index:
         """Return True if the index has a document with this ID; see `ids`."""
         id = document_id(id)
         return isinstance(id, str) and self._searcher.has_document(id)
+
+    def namespace(self, name: str) -> Index:
+        """Return a namespace of an index of documents from memory; it is created if needed.
+
+        A namespace is an index of its own, with the model of this one: the same ID may occur in several, and nothing of
+        one reaches another, nor this index. `Index.open("tickets@acme")` opens it, too. `remove` deletes it.
+
+        Raises:
+            InputError: the name is invalid, or the index belongs to a folder.
+        """
+        return Index(self._searcher.within(name, create=True))
+
+    def namespaces(self) -> list[str]:
+        """Return the names of the index's namespaces, sorted."""
+        return namespaces(self.path)
 
     @staticmethod
     def export(
@@ -545,6 +584,7 @@ class Index:
         k: int = 10,
         *,
         vector: ArrayLike | None = None,
+        namespace: str | None = None,
         **options: Unpack[QueryOptions],
     ) -> Hits:
         """Return the k passages with the highest scores for a query, best first; the search is exact.
@@ -561,6 +601,8 @@ class Index:
             vector: (d,) embedding to use instead of the text's; it is scaled to length 1. Keywords are
                 still taken from the text; without a text, the mode is "dense". `explain` and `rerank`
                 need tokens, so they are not possible with a vector.
+            namespace: namespace to search; see `namespace`. None searches the documents that are in none. If it does
+                not exist, there are no hits. To explain its hits, use `index.namespace(name).explain`.
 
         `without` ignores all forms of a word; hits then have no percentile and no verdict, as both are calibrated with
         all words. If many documents contain the same text, only its best copy is listed. See also
@@ -574,11 +616,17 @@ class Index:
                 that is not a keyword of the query.
             FingerprintMismatch: the model's weights have changed since the index was built.
         """
-        return self._searcher.query(text, k, vector, **options)
+        searcher = self._searcher.within(namespace)
+        return searcher.query(text, k, vector, **options) if searcher else Hits()
 
     @documented(QueryOptions)
     def query_many(
-        self, texts: Sequence[str], k: int = 10, **options: Unpack[QueryOptions]
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        namespace: str | None = None,
+        **options: Unpack[QueryOptions],
     ) -> list[Hits]:
         """Return a list of hits for each of several queries; the texts are encoded in one batch.
 
@@ -587,7 +635,8 @@ class Index:
         Raises:
             InputError: as for `query`.
         """
-        return self._searcher.query_many(texts, k, **options)
+        searcher = self._searcher.within(namespace)
+        return searcher.query_many(texts, k, **options) if searcher else [Hits() for _ in texts]
 
     def embeddings(
         self, passages: Sequence[int] | None = None
@@ -731,7 +780,11 @@ class Index:
         return near_copies(self._searcher.store, threshold, combined_filter(where=where))
 
     def facets(
-        self, where: Filter | None = None, among: Sequence[Hit] | None = None
+        self,
+        where: Filter | None = None,
+        among: Sequence[Hit] | None = None,
+        *,
+        namespace: str | None = None,
     ) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search, with their most frequent values and a filter for each value.
 
@@ -742,11 +795,13 @@ class Index:
         Args:
             where: a filter, as for `query`; only documents with a passage that passes it are counted.
             among: hits; only their documents are counted.
+            namespace: namespace of the documents; see `namespace`.
 
         Raises:
             InputError: an invalid filter.
         """
-        return self._searcher.facets(where, among)
+        searcher = self._searcher.within(namespace)
+        return searcher.facets(where, among) if searcher else ()
 
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.

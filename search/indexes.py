@@ -32,7 +32,7 @@ from search.records.hits import Absence, Coverage, Hit, Hits, Verdict
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
 from search.searcher import is_list
-from search.store.home import is_own
+from search.store.home import is_own, short_name
 from search.store.layout import all_indexes
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def absences(opened: Index | Indexes, query: Query) -> list[Absence]:
 
 def name_of(index: Index) -> str:
     """Return the name of an index as in `seewhy list`; its path if it is outside of the user's data folder."""
-    return index.path.name if is_own(index.path) else index.name
+    return short_name(index.path) if is_own(index.path) else index.name
 
 
 def _document(hit: Hit) -> tuple[str, str]:

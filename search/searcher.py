@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
@@ -62,6 +62,7 @@ from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE
 from search.store.freshness import with_file_status
 from search.store.layout import find_index_path, is_index, needs_local_index
+from search.store.namespaces import namespace_path
 from search.store.opening import is_trusted, opened
 from search.store.pending import NotEncoded
 from search.store.snapshot import Store
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.filter_text import Filter
+    from search.records.memory_document import Document
     from search.records.tokens import Layer
     from search.store.conditions import Where
     from search.store.snapshot import Ids, Snapshot
@@ -89,6 +91,8 @@ if TYPE_CHECKING:
     AnyHit: TypeAlias = Hit | int | str | Path
 
 Answer = TypeVar("Answer")
+
+_MOST_NAMESPACES = 64  # that stay open
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -127,6 +131,7 @@ class Searcher:
         self._load_encoder = Encoder.of
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._map: tuple[int, DocumentMap] | None = None  # of a generation
+        self._namespaces: dict[str, Searcher] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -238,6 +243,50 @@ class Searcher:
                 self.conversion_notes = rebuild(self.store.path, self.encoder).notes
             self.store = Store(self.store.path)
         return self.passages_folder
+
+    @overload
+    def within(self, namespace: str | None, *, create: Literal[True]) -> Searcher: ...
+    @overload
+    def within(self, namespace: None) -> Searcher: ...
+    @overload
+    def within(self, namespace: str | None) -> Searcher | None: ...
+    def within(self, namespace: str | None, *, create: bool = False) -> Searcher | None:
+        """Return what answers the questions about a namespace; None if it does not exist.
+
+        Args:
+            namespace: name of the namespace; None for the index itself.
+            create: create a namespace that does not exist.
+
+        Raises:
+            InputError: the name is invalid, or the index belongs to a folder.
+        """
+        if namespace is None:
+            return self
+        self.store.facts.folders.require_memory()
+        path = namespace_path(self.store.path, namespace)
+        with self._lock:
+            inner = self._namespaces.pop(namespace, None)
+        if inner is None or not is_index(path):
+            store = Store(path)
+            if not store.is_filled:
+                if not create:
+                    return None
+                from search.indexing.memory import create_namespace
+
+                create_namespace(path, self.encoder)
+            inner = Searcher(store, offline=self.offline, engine=self.engine)
+        with self._lock:
+            self._namespaces[namespace] = inner  # the one used last comes last
+            if len(self._namespaces) > _MOST_NAMESPACES:
+                del self._namespaces[next(iter(self._namespaces))]
+        inner.load_encoders_with(self._encoder_of_namespace)
+        return inner
+
+    def _encoder_of_namespace(self, fingerprint: Fingerprint, **options: Any) -> Encoder:
+        """Return the encoder of a namespace: this index's, unless only one of them was rebuilt with another model."""
+        if self.store.facts.fingerprint.differences(fingerprint):
+            return self._load_encoder(fingerprint, **options)
+        return self.encoder
 
     def query(
         self, text: Query, k: int, vector: ArrayLike | None = None, **options: Unpack[QueryOptions]
@@ -468,6 +517,24 @@ class Searcher:
             passing = set(self.ids(where, None, 0))
             names = [id_ for id_ in names if id_ in passing]
         return names[offset : None if limit is None else offset + limit]
+
+    def documents_from_memory(
+        self,
+        ids: str | int | Iterable[str | int] | None,
+        where: Filter | None,
+        limit: int | None,
+        offset: int,
+    ) -> list[Document]:
+        """Return documents from memory; see `Index.get`."""
+        chosen = self.chosen(ids, where, limit, offset)
+        with self.store.reading() as snapshot:
+            snapshot.facts.folders.require_memory()
+            return snapshot.memory_documents(chosen)
+
+    def close(self) -> None:
+        """Close this thread's connections to the files, also to those of namespaces."""
+        for searcher in (self, *self._namespaces.values()):
+            searcher.store.close()
 
     def has_document(self, id_: str) -> bool:
         """Return True if the index has a document with this ID; see `Index.ids`."""

@@ -67,7 +67,7 @@ def test_an_index_has_these_public_names() -> None:
     """A name that users do not need is a method of `Searcher`, or a function."""
     assert {name for name in dir(search.Index) if not name.startswith("_")} == set(
         "build create open preview update watch check move remove close upsert add delete get ids count peek "
-        "set_metadata export "
+        "set_metadata export namespace namespaces "
         "query query_many explain contrast why_not similar explain_similar duplicates facets embeddings "
         "document passage status path name encoder fingerprint generation notes".split()
     )

@@ -229,7 +229,11 @@ def _opened_or_created(
     from search.encoding.prompts import Prompts
     from search.index import Index
     from search.store.layout import index_path_of, is_index
+    from search.store.namespaces import MARK
 
+    outer, mark, namespace = index.partition(MARK)
+    if mark and not is_index(index_path_of(index)):
+        return _opened_or_created(outer, model, prompts, engine).namespace(namespace)
     if is_index(index_path_of(index)):
         with suppress(IndexNotFound):
             opened = Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]
@@ -332,6 +336,9 @@ def export(
 
 def _print_documents(index: str | None, quiet: bool) -> None:
     from search.index import Index
+    from search.store.home import export_command
+    from search.store.layout import find_index
+    from search.store.namespaces import namespace_path, namespaces
 
     damaged: list[DamagedDocument] = []
     for document in Index.export(index, on_damage=damaged.append):
@@ -339,6 +346,9 @@ def _print_documents(index: str | None, quiet: bool) -> None:
     for item in damaged:
         outcome = "printed as it is" if item.document else "left out"
         note(f"note: damaged document {item}; {outcome}", quiet)
+    for name in namespaces(path := find_index(index)):
+        command = export_command(namespace_path(path, name))
+        note(f"note: the namespace '{name}' is not included. To export it, run: {command}", quiet)
     if damaged:
         raise typer.Exit(1)
 

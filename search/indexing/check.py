@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from search.store.database import (
 from search.store.file_states import stored_files
 from search.store.files import DATABASE
 from search.store.home import export_command, index_command, index_option, rebuild_command
+from search.store.namespaces import namespace_path, namespaces
 from search.store.settings import Folders, Source
 from search.store.status import counts
 
@@ -117,7 +119,7 @@ def check(
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> CheckReport:
-    """Check an index and compare it with its folder. Problems are reported, never raised.
+    """Check an index with its namespaces, and compare it with its folder. Problems are reported, never raised.
 
     Args:
         index: folder of the index.
@@ -142,6 +144,15 @@ def check(
     folders = _folders(index)
     commands = _commands(index, folders)
     findings = tuple(_finding(name, items, commands) for name, items in wrong.items())
+    for namespace in namespaces(index):
+        inner = check(namespace_path(index, namespace), repair=repair, progress=progress)
+        findings += tuple(
+            replace(finding, message=f"namespace '{namespace}': {finding.message}")
+            for finding in inner.findings
+            if finding.severity != "ok"
+        )
+        repaired += tuple(name for name in inner.repaired if name not in repaired)
+        documents, passages = documents + inner.documents, passages + inner.passages
     return CheckReport(
         index=str(index),
         folder=str(folders.root) if folders and not folders.memory else "",

@@ -31,7 +31,7 @@ from search.corpus.reader import items
 from search.corpus.sources import Reason
 from search.corpus.text import json_values, one_line, whole_characters
 from search.encoding import Encoder
-from search.errors import IndexDamaged, InputError
+from search.errors import IndexDamaged, IndexLocked, InputError
 from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.build_settings import load_existing_meta
 from search.indexing.read import cutter_for, prefetch
@@ -60,7 +60,8 @@ from search.store.database import (
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
 from search.store.home import is_own, rebuild_command
-from search.store.layout import require_usable_path
+from search.store.layout import is_index, require_usable_path
+from search.store.namespaces import namespace_path, namespaces
 from search.store.passages import SnapshotReader
 from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
@@ -88,6 +89,16 @@ def create(index: Path, encoder: Encoder) -> None:
         _initialise(writer, encoder)
 
 
+def create_namespace(path: Path, encoder: Encoder) -> None:
+    """Create a namespace of an index, unless another process does it at the same time."""
+    make_private(path.parent)
+    try:
+        create(path, encoder)
+    except (InputError, IndexLocked):
+        if not is_index(path):
+            raise
+
+
 def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
     """Store the settings of a new index of documents from memory; return those for its passages."""
     settings = PassageSettings()
@@ -99,7 +110,7 @@ def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
 
 
 def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] | None = None) -> Report:
-    """Rebuild an index of documents from memory, of any earlier format, from the documents it contains.
+    """Rebuild an index of documents from memory, of any earlier format, from its documents; first its namespaces.
 
     Embeddings of the same model are taken over. The old index answers queries until the new one is complete; if some of
     its documents are damaged, it is kept as `index.db.old`.
@@ -111,6 +122,10 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
         StorageFull: there is no room for the new index; the old one stays.
     """
     started = time.monotonic()
+    others = tuple(
+        f"namespace '{name}': {rebuild(namespace_path(index, name), encoder, progress).documents} documents"
+        for name in namespaces(index)
+    )
     database, new = index / DATABASE, index / WORK / DATABASE
     with writer_lock(index, _PATIENCE), translated(database):
         if is_of_later_format(meta := legible_meta(database)):
@@ -123,7 +138,7 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
             report = replace(report, notes=(*report.notes, note))
         with reading(database) as connection:
             delete_leftovers(index, segment_files(connection))
-    return replace(report, seconds=time.monotonic() - started)
+    return replace(report, notes=(*report.notes, *others), seconds=time.monotonic() - started)
 
 
 def opened_earlier(
@@ -262,10 +277,15 @@ def set_metadata(index: Path, encoder: Encoder, id_: str, values: Mapping[str, A
     with _opened(index) as writer:
         stored = SnapshotReader(writer.connection).memory_documents([id_])
         if not stored:
-            raise InputError(f"no document {id_!r} in the index. Add it with upsert.")
+            raise no_document(id_)
         merged = {**stored[0].metadata, **values}
         kept = {name: value for name, value in merged.items() if value is not None}
         return _upserted(writer, index, encoder, [_normal(replace(stored[0], metadata=kept))])
+
+
+def no_document(id_: str) -> InputError:
+    """Return the error for a document that is not in the index."""
+    return InputError(f"no document {id_!r} in the index. Add it with upsert.")
 
 
 def _several(documents: Documents) -> Iterable[Document | Mapping[str, Any]]:

@@ -168,6 +168,7 @@ class Status:
         languages: ISO 639-1 code -> number of documents in the language; documents of which it is not known are left
             out.
         records: file -> number of its records, the most first, for texts that plainly consist of records.
+        namespaces: number of namespaces, whose contents are not included.
     """
 
     name: str
@@ -197,6 +198,7 @@ class Status:
     prompts: str = "none"
     languages: Mapping[str, int] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
+    namespaces: int = 0
 
 
 Severity = Literal["ok", "stale", "damaged"]

@@ -199,6 +199,7 @@ def status(canvas: Canvas, state: Status) -> None:
             ("model reads", f"at most {state.max_tokens:,} tokens per passage"),
             ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),
+            *([("namespaces", f"{state.namespaces:,}")] if state.namespaces else []),
             *([("languages", _languages(state.languages))] if state.languages else []),
             *([("records", _records(state.records))] if state.records else []),
             ("passages", f"{state.passages:,}"),

@@ -18,6 +18,7 @@ from search.indexes import Indexes, name_of
 from search.records.options import EngineName
 from search.store.home import is_own
 from search.store.layout import all_indexes
+from search.store.namespaces import MARK
 
 Answered = TypeVar("Answered")
 
@@ -137,7 +138,7 @@ class AppState:
         return next(iter(self.indexes), "")
 
     def index(self, name: str | None = None) -> Index:
-        """Return the index with a name; None and "" mean the first one.
+        """Return the index with a name, or its namespace ("tickets@acme"); None and "" mean the first one.
 
         Raises:
             IndexNotFound: the server has no index of that name.
@@ -145,11 +146,20 @@ class AppState:
         if not self.indexes:
             raise IndexNotFound(NO_INDEX)
         index = self.indexes.get(name or self.first)
+        if index is None and (inner := self._namespace(name or "")):
+            return inner
         if index is None:
             raise IndexNotFound(
                 f"this server has no index '{name}'. Choose from: {', '.join(self.indexes)}."
             )
         return index
+
+    def _namespace(self, name: str) -> Index | None:
+        """Return the namespace of a name such as "tickets@acme"; None if there is none."""
+        outer, _, namespace = name.partition(MARK)
+        index = self.indexes.get(outer)
+        searcher = searcher_of(index).within(namespace) if index and namespace else None
+        return Index(searcher) if searcher else None
 
     def named(self, name: str | None) -> dict[str, Index]:
         """Return the named index as {name: index}; for None, all indexes.

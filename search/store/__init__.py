@@ -22,7 +22,7 @@
     files.py        files in the folder of an index: refuses links, deletes only its own files; one writer at a time
     checking.py     checks and repair of an index
     home.py         the user's data folder; commands that messages suggest
-    contents.py     documents from memory, as far as a file can be read
+    contents.py     documents from memory, as far as a file can be read; namespaces.py: their namespaces
     earlier_format.py  an index of an earlier format
 
 The format is described byte by byte in indexes/README.md.

@@ -28,7 +28,7 @@ from search.files import PRIVATE_FILE, bytes_in, create, open_file, patiently, r
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
-VECTORS, WORK = "ann", "tmp"
+VECTORS, WORK, NAMESPACES = "ann", "tmp", "namespaces"
 _MAX_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
 # Seconds to wait for the lock: `is_being_written` takes it for a moment.
 _LOCK_WAIT = 0.5
@@ -39,7 +39,7 @@ _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 # Errors that do not mean that a file is damaged.
 _SYSTEM_ERRORS = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
+OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK, NAMESPACES})
 
 # Databases that were kept when another one took their place, with their journals.
 _KEPT_DATABASE = re.compile(rf"{re.escape(DATABASE)}\.old\d*(?:-journal)?")
@@ -152,13 +152,19 @@ def delete_work(index: Path) -> None:
 
 
 def remove_index(index: Path) -> None:
-    """Delete an index, with databases that were kept; files that are not from this program stay.
+    """Delete an index, with its namespaces and databases that were kept; files that are not from this program stay.
 
     Raises:
         IndexLocked: another process is writing to the index.
         IndexDamaged: a file of the index is a link.
     """
     with writer_lock(index):
+        folder = index / NAMESPACES
+        for namespace in sorted(folder.iterdir()) if folder.is_dir() else []:
+            require_no_link(namespace)
+            if (namespace / DATABASE).is_file():
+                remove_index(namespace)
+        _remove_if_empty(folder)
         delete_leftovers(index, ())
         _remove_if_empty(index / VECTORS)
         delete_database(index)

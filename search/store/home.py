@@ -6,12 +6,19 @@ from pathlib import Path
 
 from search.errors import InputError, quoted
 from search.files import home
+from search.store.namespaces import MARK, name_of_namespace, outer_index
 from search.store.settings import Folders
 
 
 def is_own(index: Path) -> bool:
-    """Return True if an index is under `home()`; only this user creates indexes there."""
-    return index.resolve().parent == (home() / "indexes").resolve()
+    """Return True if an index, or the one of a namespace, is under `home()`; only this user creates indexes there."""
+    return outer_index(index.resolve()).parent == (home() / "indexes").resolve()
+
+
+def short_name(index: Path) -> str:
+    """Return the name of an index under `home()`, such as "tickets", or "tickets@acme" for a namespace."""
+    outer = outer_index(index)
+    return index.name if outer == index else f"{outer.name}{MARK}{name_of_namespace(index)}"
 
 
 def require_own_server(index: Path, remedy: str) -> None:
@@ -29,7 +36,7 @@ def require_own_server(index: Path, remedy: str) -> None:
 
 def index_option(index: Path) -> str:
     """Return the option that selects an index: its name if it is under `home()`, else its path."""
-    return f"--index {quoted(index.name if is_own(index) else index)}"
+    return f"--index {quoted(short_name(index) if is_own(index) else index)}"
 
 
 def index_command(index: Path, folders: Folders | None, *, rebuild: bool = False) -> str:

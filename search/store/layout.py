@@ -22,6 +22,7 @@ from search.store.database import has_contents, has_tables, one_meta, read_meta,
 from search.store.files import DATABASE as DATABASE
 from search.store.files import is_own_name
 from search.store.home import is_own
+from search.store.namespaces import MARK, namespace_path
 from search.store.settings import Folders
 
 SCHEMES = {"milvus": "http", "milvus+tls": "https"}
@@ -126,6 +127,8 @@ def index_path_of(name: str) -> Path:
     path = Path(name).expanduser()
     if is_index(path) or _is_path(name) or path.is_absolute():
         return path.resolve()
+    if namespace := _namespace(name):
+        return namespace_path(index_path_of(namespace[0]), namespace[1])
     if not re.fullmatch(r"[\w.+-]+", name):
         raise InputError(f"'{name}' is not a valid index name. Use letters, digits, '-', '_' and '.'.")
     return home() / "indexes" / name
@@ -203,7 +206,18 @@ def _index_by_name(name: str | Path) -> Path:
         raise IndexNotFound(
             f"the folder '{name}' has no index yet. Create one with: seewhy index {quoted(name)}"
         )
+    if namespace := _namespace(str(name)):
+        index = _index_by_name(namespace[0])
+        if is_index(path := namespace_path(index, namespace[1])):
+            return path
+        raise IndexNotFound(f"the index '{namespace[0]}' has no namespace '{namespace[1]}'.")
     raise IndexNotFound(f"no index '{name}'. {_choices(name=str(name))}")
+
+
+def _namespace(name: str) -> tuple[str, str] | None:
+    """Split "tickets@acme" into the names of an index and a namespace; None for the name of an index."""
+    index, mark, namespace = name.partition(MARK)
+    return (index, namespace) if index and mark and namespace else None
 
 
 def _is_path(name: str) -> bool:

@@ -15,7 +15,8 @@ from search.records.reports import MEMORY, SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.document_languages import language_counts
 from search.store.files import DATABASE, is_being_written
-from search.store.home import index_command
+from search.store.home import index_command, short_name
+from search.store.namespaces import namespaces
 from search.store.passages import SnapshotReader, name_of
 from search.store.pending import count_pending
 from search.store.record_counts import record_counts
@@ -41,7 +42,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     complete = bool(meta.get("complete")) and partial is None and (lazy or not pending)
     folders = Folders.from_meta(meta)
     return Status(
-        name=index.name,
+        name=short_name(index),
         index=str(index),
         folder=meta["root"] or MEMORY,
         folders=folders.several,
@@ -68,6 +69,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         prompts=fingerprint.prompts_line,
         languages=language_counts(connection),
         records=record_counts(connection),
+        namespaces=len(namespaces(index)),
     )
 
 
