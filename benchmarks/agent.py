@@ -7,8 +7,8 @@ benchmarks/spoken/peps-lines.json: `says` is in one line of the file, and a ques
 has been read. Without a language model, by fixed strategies; each call costs what is asked and what comes back, four
 characters a token.
 
-search  `search` with the question; `fetch` of each hit in order, with its defaults, but of none whose lines have been
-        read already; then the next hits. What `search` itself shows of a passage does not count as read.
+search  `search` with the question: the sentences that it shows are read. Then `search` in each of the documents that it
+        named, in order, with the question and `path:`, twice 10 hits; then the next hits.
 files   `rg -i -w` for the words of the question that are no stop words: a list of 20 files, most different words first,
         then most lines. Each is read from its beginning, 200 lines a call; then the next 20 files.
 lines   The same list; for each file `rg -n -i -w`, of which 100 lines are shown, then its 200 lines with most different
@@ -28,17 +28,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from machine import headline
 from pydantic import BaseModel
 
 from search import Index
 from search.serving.app_state import AppState
-from search.serving.mcp.answers import written
-from search.serving.mcp.tools import fetch, search
+from search.serving.mcp.answers import SearchAnswer, written
+from search.serving.mcp.tools import search
 
 CHARACTERS = 4  # a token
 LISTED, SHOWN, READ, PARTS = 20, 100, 200, 3  # files, lines, lines, parts of a file
+INSIDE, PAGES = 10, 2  # hits in one document, and calls for them
 STOP = frozenset(
     """a about all an and any are as at be because been before but by called can could did do does doing down for from
     get had has have how i if in into is it its just like made make many may me more most much must my need no nobody
@@ -62,6 +64,7 @@ class Call:
     characters: int
     path: str = ""
     text: str = ""
+    is_new: bool = True  # False for a further part of an answer
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,9 @@ def main() -> None:
 
 def spent(question: Question, calls: Iterator[Call], most: int) -> Spent:
     """What the calls cost up to the one that reads an answer."""
-    characters = 0
-    for number, call in enumerate(calls, 1):
+    characters = number = 0
+    for call in calls:
+        number += call.is_new
         characters += call.characters
         if characters > most * CHARACTERS:
             break
@@ -124,32 +128,45 @@ def spent(question: Question, calls: Iterator[Call], most: int) -> Spent:
 
 
 def by_search(served: AppState, query: str) -> Iterator[Call]:
-    read: dict[str, list[range]] = {}
+    documents: dict[str, None] = {}
     more: str | None = None
     while True:
-        given = {"query": query, "next": more} if more else {"query": query}
-        found = search(served, query, next=more)
-        yield Call(cost(given, found))
-        for hit in found.results:
-            document, lines = lines_of(hit.place)
-            if any(lines[0] in known and lines[-1] in known for known in read.get(document, ())):
-                continue
-            fetched = fetch(served, hit.id)
-            read.setdefault(document, []).append(lines_of(fetched.place)[1])
-            yield Call(cost({"id": hit.id}, fetched), document, fetched.text)
-        more = found.next
+        answer = search(served, query, next=more)
+        asks: dict[str, Any] = {"query": query, "next": more} if more else {"query": query}
+        yield from reading(asks, answer)
+        new = [document for document in documents_of(answer) if document not in documents]
+        documents |= dict.fromkeys(new)
+        for document in new:
+            text = f'path:"{document}" {query}'
+            further: str | None = None
+            for _ in range(PAGES):
+                inside = search(served, text, k=INSIDE, next=further, max_tokens=2_000)
+                asks = {"query": text, "k": INSIDE, "max_tokens": 2_000, "next": further or ""}
+                yield from reading(asks, inside)
+                further = inside.next
+                if not further:
+                    break
+        more = answer.next
         if not more:
             return
 
 
-def cost(given: dict[str, str], answer: BaseModel) -> int:
-    return len(json.dumps(given, ensure_ascii=False)) + len(written(answer))
+def reading(asks: dict[str, Any], answer: SearchAnswer) -> Iterator[Call]:
+    """The call, whose cost counts once, and what each of its results shows."""
+    characters = cost(asks, answer)
+    for result in answer.results:
+        yield Call(characters, result.place.rpartition(":")[0], result.text, is_new=bool(characters))
+        characters = 0
+    if not answer.results:
+        yield Call(characters)
 
 
-def lines_of(place: str) -> tuple[str, range]:
-    document, _, lines = place.rpartition(":")
-    first, last = map(int, lines.split("-"))
-    return document, range(first, last + 1)
+def documents_of(answer: SearchAnswer) -> list[str]:
+    return list(dict.fromkeys(result.place.rpartition(":")[0] for result in answer.results))
+
+
+def cost(asks: dict[str, Any], answer: BaseModel) -> int:
+    return len(json.dumps(asks, ensure_ascii=False)) + len(written(answer))
 
 
 class Files:

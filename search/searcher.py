@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
+    from search.ranking.sentences import AnsweringSentences
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import Facet
@@ -579,6 +580,21 @@ class Searcher:
             return [()] * len(hits)
         return highlights(self.store, self.keywords_of(query), hits)
 
+    def answering(self, query: Query, hits: Sequence[Hit]) -> AnsweringSentences:
+        """Return the sentences of hits that answer a query; see `search.ranking.sentences`.
+
+        Hits of keywords are read without a model: their sentences are those with most of the query's words.
+        """
+        from search.ranking.sentences import AnsweringSentences, by_keywords, by_meaning
+
+        texts = [hit.text for hit in hits]
+        if all(hit.cosine is None for hit in hits):
+            return AnsweringSentences(texts, by_keywords(self.highlights(query, hits)))
+        question, _ = self.parse(query)
+        encoded = self.encode(question, self.ranking(question, {"mode": "dense"}))
+        assert encoded.embedding is not None  # of a dense ranking
+        return AnsweringSentences(texts, by_meaning(self.encoder, encoded.embedding, texts))
+
     @encodes_pending
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
@@ -667,6 +683,15 @@ class Searcher:
         """
         with self.store.reading() as snapshot:
             return snapshot.documents_named(part, most, offset)
+
+    def passages_at(self, path: str | Path) -> tuple[int, ...]:
+        """Return the IDs of the passages of a document, by its path or its ID from memory; () if there is none.
+
+        Raises:
+            InputError: the path is a folder.
+        """
+        with self.store.reading() as snapshot:
+            return snapshot.resolve(path).passages
 
     def location(self, document: int) -> str | Path:
         """Return the path of a document, or the ID of a document from memory; `why_not` accepts both.

@@ -11,6 +11,7 @@ fusion.py     combines meaning and keywords into one exact ranking
     rerank.py     new scores for the best passages, by late interaction or a cross-encoder
 words.py      occurrences of the query's words; candidates for hits without some of them
 sorting.py    the order of listed hits
+sentences.py  the sentences of a passage that answer a query
 unlinked.py   documents near to one that it is not linked with
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs

@@ -52,13 +52,15 @@ class CheckedTool(Tool):
         try:
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            problems = " ".join(self._about(failure) for failure in error.errors())
+            # Of an argument with several types, each type has failed; the last is the list, if there is one.
+            failures = {failure["loc"][0]: failure for failure in error.errors()}
+            problems = " ".join(map(self._about, failures.values()))
             raise ToolError(seen(f"{self.name}: {problems}")) from None
         return await super().run(arguments, context, convert_result)
 
     def _about(self, failure: Any) -> str:
         properties = self.parameters["properties"]
-        name = ".".join(map(str, failure["loc"]))
+        name = str(failure["loc"][0])
         if failure["type"] == "extra_forbidden":
             return f"there is no argument '{name}'. Choose from: {', '.join(properties)}."
         about = properties.get(str(failure["loc"][0]), {}).get("description", "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -11,20 +13,19 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from search import index as library
-from search.errors import IdMissing, InputError, SearchError, first_line
+from search.errors import IdMissing, InputError, SearchError, first_line, quoted
 from search.index import searcher_of
 from search.indexes import Indexes, absences, name_of
 from search.ranking.question import without_operators
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
-from search.records.documents import CONVERTED_KINDS
-from search.records.explanations import Explanation, Highlight
+from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
+from search.records.explanations import Explanation
 from search.records.option_tools import defaults
 from search.records.options import FilterOptions
 from search.records.shares import Share
 from search.render.format import no_hits
-from search.render.hits import cut
 from search.serving.app_state import AppState, GenerationGone, in_one_generation
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
@@ -32,10 +33,16 @@ from search.serving.mcp.answers import PassageId, listed, tokens
 from search.serving.mcp.quoting import commented_out, document_text
 
 FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
+LONGEST_EXCERPT = 600  # characters: most passages are little longer
+MOST_QUERIES = 5
 _SHARES = 20
 _VALUES = 10  # of a field
+_LINE_END = re.compile(r"\r\n|\n|\r")
 LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
+_PATH_AND_LINES = re.compile(r"(?P<path>.+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.DOTALL)
+_PASSAGE_ID = re.compile(r"@[0-9]+/p[0-9]+$")
 
+Span = tuple[int, int]
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
 IndexName = Annotated[Text | None, Field(description="Name of an index. Default: all.")]
 Id = Annotated[str, Field(max_length=4_500, description="id of a search result.")]
@@ -52,7 +59,10 @@ Tokens = Annotated[
 
 def search(
     served: AppState,
-    query: Query,
+    query: Annotated[
+        Text | Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)],
+        Field(description="The question, in natural language; or several, answered in `more`."),
+    ],
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
     next: Annotated[
@@ -64,15 +74,32 @@ def search(
     """Find the passages that best answer a question in natural language. Better than grep if you do not know the exact
     wording; for an exact name or string use grep, or quotes: "two words" must occur, -word must not, and path:mail/**
     or language=de filters. Read `verdict` first: 'probably not here' means that no document seems to answer the
-    question, so say so or rephrase it. `text` is an excerpt: fetch the passage before you answer from it."""
+    question, so say so or rephrase it. `text` has the sentences that answer, at the lines of `place`; fetch reads on.
+    If the right document is there without the answer, search again in it: path:FILE question."""
+    if isinstance(query, list):
+        share = max(FEWEST_TOKENS, max_tokens // len(query))
+        first, *others = [_search(served, text, index, k, None, share, options) for text in query]
+        return first.model_copy(update={"more": others or None})
+    return _search(served, query, index, k, next, max_tokens, options)
+
+
+def _search(
+    served: AppState,
+    query: str,
+    index: str | None,
+    k: int,
+    next: str | None,
+    max_tokens: int,
+    options: dict[str, Any],
+) -> answers.SearchAnswer:
+    """Answer a single question."""
     indexes = _comparable(served, index)
     expected, offset = of_next(next) if next else (None, 0)
 
-    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]]]:
-        hits = indexes.query(query, k, offset=offset, **options)
-        return hits, indexes.highlights(query, hits) if hits else ()
+    def find() -> records.Hits:
+        return indexes.query(query, k, offset=offset, **options)
 
-    generation, (hits, marks) = in_one_generation(indexes, expected, find)
+    generation, hits = in_one_generation(indexes, expected, find)
     notes, coverage = list(indexes.notes), hits.coverage
     if coverage:
         notes.append(f"{coverage.sentence}.")
@@ -84,15 +111,17 @@ def search(
         is_lexical = options.get("mode") == "lexical"
         notes.append(no_hits(words, total, limits, restricts=restricts, by_keywords=is_lexical))
     quotes = [replace(hit, text=commented_out(hit)) for hit in hits]
+    # The other indexes have comparable embeddings.
+    sentences = searcher_of(indexes.all[0]).answering(query, quotes) if hits else None
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
     def make(count: int, characters: int) -> answers.SearchAnswer:
         has_more = count < len(hits) or len(hits) == k
+        spans = sentences.spans(min(characters, LONGEST_EXCERPT)) if sentences else []
         return answers.SearchAnswer(
             verdict=_verdict(hits),
             results=[
-                _hit(hit, of_hit, id_, characters)
-                for hit, of_hit, id_ in zip(quotes[:count], marks, ids, strict=False)
+                _hit(hit, span, id_) for hit, span, id_ in zip(quotes[:count], spans, ids, strict=False)
             ],
             next=as_next(generation, offset + count) if hits and has_more else None,
             total=total,
@@ -138,12 +167,13 @@ def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
     return answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3))
 
 
-def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.HitAnswer:
-    title, excerpt = hit.title or PurePosixPath(hit.document).name, _snippet(hit, marks, characters)
+def _hit(hit: records.Hit, span: Span, id_: str) -> answers.HitAnswer:
+    title, (start, end) = hit.title or PurePosixPath(hit.document).name, span
+    excerpt = f"{'… ' if start else ''}{hit.text[start:end].strip()}{' …' if end < len(hit.text) else ''}"
     heading = hit.heading if hit.heading.startswith(title) else f"{title} > {hit.heading}".strip(" >")
     return answers.HitAnswer(
         id=id_,
-        place=place(hit.document, hit.line_start, hit.line_end),
+        place=place(hit.document, *_lines_of_excerpt(hit, *span)),
         heading=None if excerpt.startswith(f"# {heading}\n") else heading,
         text=excerpt,
         score=round(hit.score, 3),
@@ -152,13 +182,12 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
     )
 
 
-def _snippet(hit: records.Hit, marks: Sequence[Highlight], characters: int) -> str:
-    """Return the whole passage if it is short enough, else the part around the query's words."""
-    if len(hit.text) <= characters:
-        return hit.text
-    start = min(cut(hit, marks).start, len(hit.text) - characters)
-    end = start + characters
-    return f"{'… ' if start else ''}{hit.text[start:end].strip()}{' …' if end < len(hit.text) else ''}"
+def _lines_of_excerpt(hit: records.Hit, start: int, end: int) -> tuple[int, int]:
+    """Return the lines of a part of a passage; those of the passage if its text is not that of the file."""
+    if hit.kind not in PLAIN_KINDS or "#" in hit.document.rpartition("/")[2]:
+        return hit.line_start, hit.line_end
+    first = hit.line_start + len(_LINE_END.findall(hit.text, 0, start))
+    return first, first + len(_LINE_END.findall(hit.text, start, end))
 
 
 def place(document: str, first: int, last: int) -> str:
@@ -226,17 +255,17 @@ def similar(
         return index.similar(document, k, unlinked=unlinked, per_document=1)
 
     generation, hits = in_one_generation(index, None, find)
+    quotes = [replace(hit, text=commented_out(hit)) for hit in hits]
 
     def make(count: int, characters: int) -> answers.SearchAnswer:
         return answers.SearchAnswer(
             results=[
                 _hit(
-                    replace(hit, text=commented_out(hit)),
-                    (),
+                    hit,
+                    (0, min(characters, len(hit.text))),
                     str(PassageId(id_.index, generation, hit.passage_id)),
-                    characters,
                 )
-                for hit in hits[:count]
+                for hit in quotes[:count]
             ],
             total=index.status().passages,
             index=id_.index,
@@ -387,7 +416,13 @@ def _status(name: str, index: library.Index, with_fields: bool = False) -> answe
 
 def fetch(
     served: AppState,
-    id: Id,
+    id: Annotated[
+        str,
+        Field(
+            max_length=4_500,
+            description="id of a search result; or a path, as in `place`: a/keys.md:3-9.",
+        ),
+    ],
     around: Annotated[
         int, Field(ge=0, le=10_000, description="Number of lines before and after the passage.")
     ] = 20,
@@ -404,8 +439,8 @@ def fetch(
     ] = [],  # noqa: B006
     max_tokens: Tokens = 2_000,
 ) -> answers.FetchAnswer:
-    """Read a passage from search with the lines around it, or any lines of its document. If the document is right but
-    the answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
+    """Read a passage from search with the lines around it, or any lines of a document. If the document is right but the
+    answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
     share = max_tokens // (1 + len(more))
     others = [_fetch(served, other_id, around, None, 0, share) for other_id in more]
     first = _fetch(served, id, around, lines, offset, share)
@@ -415,7 +450,8 @@ def fetch(
 def _fetch(
     served: AppState, id: str, around: int, lines: str | None, offset: int, max_tokens: int
 ) -> answers.FetchAnswer:
-    index, id_ = passage_of(served, id)
+    index, id_, named_lines = _named(served, id)
+    lines = lines or named_lines
 
     def find() -> tuple[StoredPassage, DocumentText]:
         passage = index.passage(id_.passage)
@@ -442,7 +478,7 @@ def _fetch(
         start, end = _span(document, passage, lines, around)
     if offset >= end - start:
         raise InputError(f"the text ends before offset {offset}. Use a smaller offset.")
-    rest = f"{_CUT}only {around} lines before and after are included." if around != limit else ""
+    rest = f"{_EXCEEDS}only {around} lines before and after are included." if around != limit else ""
     begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
     same = f"lines={lines}" if lines else f"around={around}"
     while (
@@ -452,11 +488,38 @@ def _fetch(
         stop = begin + (stop - begin) * 9 // 10
     if stop < end:
         stop = document.text.rfind("\n", begin, stop) + 1 or stop
-        answer = make(begin, stop, f"{_CUT}continue with {same} and offset={stop - start}.")
+        answer = make(begin, stop, f"{_EXCEEDS}continue with {same} and offset={stop - start}.")
     return answer
 
 
-_CUT = f"The text exceeds max_tokens: {'':60}"
+def _named(served: AppState, text: str) -> tuple[library.Index, PassageId, str | None]:
+    """Return the index and the passage that an agent names by an ID, or by a path; and the lines after the path.
+
+    Raises:
+        InputError: no index has a document of this path.
+    """
+    try:
+        return *passage_of(served, text), None
+    except InputError as error:
+        if _PASSAGE_ID.search(text):
+            raise
+        problem = error
+    path, lines = text, None
+    if match := _PATH_AND_LINES.fullmatch(text):
+        path, lines = match["path"], f"{match['first']}-{match['last'] or match['first']}"
+    for name, index in served.named(None).items():
+        for tried, lines_of_path in ((path, lines), (text, None)):
+            with suppress(SearchError):
+                ids = searcher_of(index).passages_at(_within(index, tried))
+                if ids:
+                    return index, PassageId(name, index.generation, ids[0]), lines_of_path
+    raise InputError(
+        f"no document {quoted(path[:80])}. Copy the id or the place of a search result."
+    ) from problem
+
+
+_EXCEEDS = "The text exceeds max_tokens: "
+_CUT = f"{_EXCEEDS}{'':60}"  # as long as the message will be
 
 
 def _span(
