@@ -1,6 +1,6 @@
 """Haystack: a component that retrieves passages of an index, and a document store with its retriever.
 
-pipeline.add_component("retriever", SeewhyTextRetriever(index="notes", top_k=5))
+pipeline.add_component("retriever", SeewhyRetriever(index="notes", top_k=5))
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ with extra("haystack", "Haystack"):
 
 
 @component
-class SeewhyTextRetriever:
+class SeewhyRetriever:
     """Retriever of the best passages of an index.
 
     Args:
@@ -184,6 +184,9 @@ class SeewhyStoreRetriever:
         k = self.top_k if top_k is None else top_k
         matches = self.document_store.store.search(query, k, among=among, **self.options)
         return {"documents": [_document(document, score) for document, score in matches]}
+
+
+SeewhyTextRetriever = SeewhyRetriever  # its name up to version 0.2, which saved pipelines have
 
 
 def _stored(document: Document) -> memory_document.Document:

@@ -199,6 +199,17 @@ class SeewhyVectorStore(VectorStore):
         """Return texts that are relevant and unlike each other; the pool has 5 k texts, but at least 30."""
         return self.similarity_search(query, k, diversity=1 - lambda_mult, **options)
 
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **options: Any,
+    ) -> list[Document]:
+        """Return texts whose embeddings are similar to a vector, and unlike each other; the pool is as above."""
+        return self.similarity_search_by_vector(embedding, k, diversity=1 - lambda_mult, **options)
+
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: min(max(score, 0.0), 1.0)
 

@@ -1,7 +1,7 @@
-"""LlamaIndex: `SeewhyNodeRetriever` retrieves passages of an index, `SeewhyEmbedding` encodes texts, `SeewhyNodeStore`
+"""LlamaIndex: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbedding` encodes texts, `SeewhyVectorStore`
 stores nodes.
 
-retriever = SeewhyNodeRetriever("notes", k=5, figures=True)
+retriever = SeewhyRetriever("notes", k=5, figures=True)
 retriever.retrieve("how do I rotate the keys?")[0].metadata["addends"]
 """
 
@@ -49,7 +49,7 @@ with extra("llama-index", "LlamaIndex"):
 _FOR_THE_MODEL = ("title", "heading", "document", "line_start", "line_end", "page")
 
 
-class SeewhyNodeRetriever(BaseRetriever):
+class SeewhyRetriever(BaseRetriever):
     """Retriever of the best passages of an index, as nodes.
 
     Args:
@@ -148,7 +148,7 @@ _MODES = {
 }
 
 
-class SeewhyNodeStore(BasePydanticVectorStore):
+class SeewhyVectorStore(BasePydanticVectorStore):
     """A vector store of nodes, which encodes them itself and ranks by meaning and keywords.
 
     Args:
@@ -245,6 +245,10 @@ class SeewhyNodeStore(BasePydanticVectorStore):
         """Return the IDs of the nodes that pass filters."""
         nodes = {document.id: dict(document.metadata) for document in self._store.get()}
         return [id_ for id_ in nodes if build_metadata_filter_fn(nodes.__getitem__, filters)(id_)]
+
+
+# Their names up to version 0.2.
+SeewhyNodeRetriever, SeewhyNodeStore = SeewhyRetriever, SeewhyVectorStore
 
 
 def _stored(node: BaseNode) -> memory_document.Document:

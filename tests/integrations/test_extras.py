@@ -6,6 +6,7 @@ import pytest
 
 from search import OptionalDependency
 from search.integrations import extra
+from tests.conftest import HAS_ALL
 
 
 def test_a_missing_framework_is_named_with_the_command_that_installs_it() -> None:
@@ -15,3 +16,14 @@ def test_a_missing_framework_is_named_with_the_command_that_installs_it() -> Non
     )
     with pytest.raises(OptionalDependency, match=re.escape(message)), extra("langchain", "LangChain"):
         import no_such_framework  # noqa: F401
+
+
+def test_earlier_names_of_adapters_still_work() -> None:
+    from search.integrations import llama_index
+
+    assert llama_index.SeewhyNodeStore is llama_index.SeewhyVectorStore
+    assert llama_index.SeewhyNodeRetriever is llama_index.SeewhyRetriever
+    if HAS_ALL:
+        from search.integrations import haystack
+
+        assert haystack.SeewhyTextRetriever is haystack.SeewhyRetriever

@@ -76,6 +76,10 @@ def test_a_store_searches_filters_and_opens_again(tiny: Encoder, tmp_path: Path)
     vector = embeddings.embed_documents(["the water is cold"])[0]
     assert store.similarity_search_by_vector(vector, k=1)[0].id == "y"
     assert len(store.max_marginal_relevance_search("key", k=3)) == 3
+    unlike = store.max_marginal_relevance_search_by_vector(vector, k=3, lambda_mult=0.3)
+    assert unlike[0].id == "y" and len(unlike) == 3
+    alike = store.max_marginal_relevance_search_by_vector(vector, k=2, lambda_mult=1)
+    assert alike == store.similarity_search_by_vector(vector, k=2)
     assert store.as_retriever(search_kwargs={"k": 1}).invoke("key")[0].id == "x"
     again = SeewhyVectorStore(embeddings, index=place)
     assert [document.page_content for document in again.get_by_ids(["z", "?"])] == [texts[2]]

@@ -19,7 +19,7 @@ def _imports() -> None:
     """LlamaIndex takes seconds to import: only the process that runs these tests does."""
     global VectorStoreIndex, BaseRetriever, MockLLM, RetrieverQueryEngine, QueryFusionRetriever
     global FUSION_MODES, Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
-    global SeewhyEmbedding, SeewhyNodeRetriever
+    global SeewhyEmbedding, SeewhyRetriever
     from llama_index.core import VectorStoreIndex
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import MockLLM
@@ -28,7 +28,7 @@ def _imports() -> None:
     from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
     from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-    from search.integrations.llama_index import SeewhyEmbedding, SeewhyNodeRetriever
+    from search.integrations.llama_index import SeewhyEmbedding, SeewhyRetriever
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 
 def test_nodes_have_their_place_and_the_addends_of_their_score(index: Index) -> None:
-    retriever = SeewhyNodeRetriever(index, k=3, figures=True, where="kind=markdown")
+    retriever = SeewhyRetriever(index, k=3, figures=True, where="kind=markdown")
     nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
     assert isinstance(retriever, BaseRetriever)
     assert [node.score for node in nodes] == [hit.score for hit in hits]
@@ -60,10 +60,10 @@ def test_nodes_have_their_place_and_the_addends_of_their_score(index: Index) -> 
 
 
 def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index, notes: Path) -> None:
-    before = {node.text: node.node_id for node in SeewhyNodeRetriever(index).retrieve(QUESTION)}
+    before = {node.text: node.node_id for node in SeewhyRetriever(index).retrieve(QUESTION)}
     (notes / "deep" / "time.txt").write_text("There is no time.\n", encoding="utf-8")
     index.update()
-    after = {node.text: node.node_id for node in SeewhyNodeRetriever(str(index.path)).retrieve(QUESTION)}
+    after = {node.text: node.node_id for node in SeewhyRetriever(str(index.path)).retrieve(QUESTION)}
     assert len(set(after.values())) == len(after) and "There is no time." in after
     assert {id_.partition("/p")[0] for id_ in after.values()} == {index.path.name}
     same = before.keys() & after.keys()
@@ -77,12 +77,12 @@ def test_passages_of_several_indexes_have_different_ids(notes: Path, tiny: Encod
             for name in ("keys.md", "table.csv")
         ]
     )
-    nodes = SeewhyNodeRetriever(several).retrieve(QUESTION)
+    nodes = SeewhyRetriever(several).retrieve(QUESTION)
     assert len({node.node_id for node in nodes}) == len(nodes) == len(several.query(QUESTION))
 
 
 def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
-    dense, lexical = (SeewhyNodeRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
+    dense, lexical = (SeewhyRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
     fusion = QueryFusionRetriever(
         [dense, lexical],
         llm=MockLLM(),
@@ -99,7 +99,7 @@ def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
 
 
 def test_a_query_engine_and_asynchronous_calls_get_the_same_nodes(index: Index) -> None:
-    retriever = SeewhyNodeRetriever(index, 2)
+    retriever = SeewhyRetriever(index, 2)
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     answer = engine.query(QUESTION)
     assert [source.node_id for source in answer.source_nodes] == [
@@ -151,9 +151,9 @@ def test_a_node_store_searches_filters_deletes_and_opens_again(tiny: Encoder, tm
     from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
     from llama_index.core.vector_stores.types import FilterCondition, VectorStoreQueryMode
 
-    from search.integrations.llama_index import SeewhyNodeStore
+    from search.integrations.llama_index import SeewhyVectorStore
 
-    store = SeewhyNodeStore(tmp_path / "store", tiny)
+    store = SeewhyVectorStore(tmp_path / "store", tiny)
     documents = [
         Document(text=text, id_=f"d{i}", metadata={"n": i, "tags": ["a", f"t{i}"], "deep": {"x": None}})
         for i, text in enumerate(["turn the key", "the water is cold", "people call a number"])
@@ -182,7 +182,7 @@ def test_a_node_store_searches_filters_deletes_and_opens_again(tiny: Encoder, tm
     assert ask(vector_store_query_mode=VectorStoreQueryMode.TEXT_SEARCH) == ["d0"]
     assert len(ask(vector_store_query_mode=VectorStoreQueryMode.MMR)) == 2
     index.delete_ref_doc("d0")
-    again = SeewhyNodeStore(tmp_path / "store")
+    again = SeewhyVectorStore(tmp_path / "store")
     assert {node.ref_doc_id for node in again.get_nodes()} == {"d1", "d2"}
     again.delete_nodes(filters=filter_of(("n", 1, "==")))
     assert [node.get_content() for node in again.get_nodes()] == [documents[2].text]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import search
 from search.integrations.haystack import SeewhyDocumentStore, SeewhyStoreRetriever
 from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever, SeewhyVectorStore
-from search.integrations.llama_index import SeewhyNodeStore
+from search.integrations.llama_index import SeewhyVectorStore as SeewhyNodes
 
 QUERY = "the laptop is too warm"
 
@@ -90,7 +90,7 @@ def ids_of_frameworks(model: str) -> list[str]:
     encoder = search.Encoder(model, offline=True)
     langchain = SeewhyVectorStore(SeewhyEmbeddings(encoder))
     langchain.add_documents([LangChainDocument("The key opens the door.", id="a")])
-    llama = SeewhyNodeStore(model=encoder)
+    llama = SeewhyNodes(model=encoder)
     llama.add([TextNode(text="The water is cold.", id_="b")])
     haystack = SeewhyDocumentStore(model=encoder)
     haystack.write_documents([HaystackDocument(id="c", content="The sun is high.")])
