@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from search.records.memory_document import Document as Document
     from search.records.reports import Changes as Changes
     from search.records.reports import CheckReport as CheckReport
+    from search.records.reports import DocumentChanges as DocumentChanges
     from search.records.reports import Progress as Progress
     from search.records.reports import Report as Report
     from search.records.reports import Status as Status
@@ -93,7 +94,7 @@ _HOLDS = {
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Explanation",
-    "records.reports": "Changes CheckReport Progress Report Status Upserted",
+    "records.reports": "Changes CheckReport DocumentChanges Progress Report Status Upserted",
     "records.memory_document": "Document",
     "records.hits": "Hit",
     "records.tokens": "Token",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.encoding.function import AnyEncoder
+    from search.indexing.document_changes import ChangeSubscription
     from search.indexing.memory import Chunker
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from search.records.reports import (
         Changes,
         CheckReport,
+        DocumentChanges,
         Lazy,
         Progress,
         Report,
@@ -547,6 +549,22 @@ class Index:
 
         folders, index_path = self._searcher.store.facts.folders, self._searcher.local_folder
         return watch(self.update, folders, index_path, stop)
+
+    def on_change(self, callback: Callable[[DocumentChanges], object]) -> ChangeSubscription:
+        """Call a function after each change of documents, within about a second, whoever makes the change.
+
+        Args:
+            callback: called in a thread of its own with the names of the documents. An error in it ends the calls.
+
+        Returns:
+            The subscription; its method `close`, or the end of a `with` block, ends it.
+
+        Raises:
+            InputError: the passages are on a server.
+        """
+        from search.indexing.document_changes import ChangeSubscription
+
+        return ChangeSubscription(self._searcher.passages_folder, callback)
 
     @property
     def fingerprint(self) -> Fingerprint:

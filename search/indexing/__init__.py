@@ -12,6 +12,7 @@ preview.py          lists the changes that a run would make
 sampling.py         null distribution of scores
 token_vectors.py    encodes the token vectors of passages that lack them
 watch.py            watches the folders for changes
+document_changes.py  reports which documents of an index have changed
 update_check.py     finds out if an update is due and would take less than a second
 move.py             points an index to the new path of its folder
 check.py            checks that the index is intact and up to date; repairs derived files

@@ -149,6 +149,26 @@ class Upserted:
 
 
 @dataclass(frozen=True)
+class DocumentChanges:
+    """Documents that have changed between two states of an index; see `Index.on_change`.
+
+    Attributes:
+        generation: generation of the newer state.
+        added, changed, removed: IDs of documents from memory; of a folder, the paths of its files.
+    """
+
+    generation: int
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> int:
+        """Number of documents that have changed."""
+        return len(self.added) + len(self.changed) + len(self.removed)
+
+
+@dataclass(frozen=True)
 class Status:
     """Status of an index: its model, its contents and its last run.
 

@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from search.errors import InputError, SearchError
 from search.index import Index, searcher_of
 from search.indexes import Indexes, absences, highlights, name_of
+from search.indexing.document_changes import ChangeFinder
 from search.ranking.selection import RERANKED
 from search.records.hits import Coverage, Hits
 from search.records.options import (
@@ -25,6 +26,7 @@ from search.records.options import (
     RerankOptions,
     SimilarOptions,
 )
+from search.records.reports import DocumentChanges
 from search.render import json
 from search.serving import parameters
 from search.serving.app_state import AppState, in_one_generation
@@ -40,6 +42,7 @@ router = APIRouter(prefix="/api/v1", responses={"default": _PROBLEM})
 
 MOST_EXPLAINED = 10  # hits in an answer with explanations
 _SECONDS_BETWEEN = 1  # between looks for changed indexes
+_MOST_NAMES = 1_000  # of documents in an event
 
 Params = TypeVar("Params", bound=RequestModel)
 
@@ -289,30 +292,64 @@ async def _written(request: Request, params: parameters.Write, work: Callable[[I
 
 @router.get("/events")
 async def events(request: Request) -> StreamingResponse:
-    """Server-sent events: "changed" with the name and generation of each index, and again if one changes or is new."""
+    """Server-sent events: "changed" with the name and generation of each index, and again if one changes or is new.
+
+    Then `added`, `changed` and `removed` name the documents that have changed, at most 1,000 in all, and `documents` is
+    their number.
+    """
     return StreamingResponse(_changes(request.app.state.served), media_type="text/event-stream")
 
 
+class _OnServer:
+    """Finds changes of an index on a server, which does not tell the documents."""
+
+    def __init__(self, index: Index) -> None:
+        self._index, self.generation = index, index.generation
+
+    def changes(self) -> DocumentChanges | None:
+        before, self.generation = self.generation, self._index.generation
+        return DocumentChanges(self.generation) if self.generation != before else None
+
+
 async def _changes(served: AppState) -> AsyncIterator[str]:
-    before: dict[str, int] = {}
+    finders: dict[str, ChangeFinder | _OnServer] = {}
     yield f"retry: {1000 * _SECONDS_BETWEEN}\n\n"
     while not served.ends.is_set():
-        now = await run_sync(_generations, served)
-        for name, generation in now.items() - before.items():
-            event = json.compact({"index": name, "generation": generation})
-            yield f"event: changed\ndata: {event}\n\n"
-        before = now
+        for event in await run_sync(_events, served, finders):
+            yield f"event: changed\ndata: {json.compact(event)}\n\n"
         yield ":\n\n"  # fails if the client is gone
         await sleep(_SECONDS_BETWEEN)
 
 
-def _generations(served: AppState) -> dict[str, int]:
+def _events(served: AppState, finders: dict[str, ChangeFinder | _OnServer]) -> list[dict[str, Any]]:
+    """Return the events since the last call.
+
+    Args:
+        finders: name of an index -> what finds its changes; new indexes are added.
+    """
     served.refresh()
-    generations = {}
+    events: list[dict[str, Any]] = []
+    for name in finders.keys() - served.indexes.keys():
+        del finders[name]
     for name, index in served.indexes.items():
         with suppress(SearchError):
-            generations[name] = index.generation
-    return generations
+            if name not in finders:
+                is_local = searcher_of(index).store.local
+                finders[name] = ChangeFinder(index.path) if is_local else _OnServer(index)
+                events.append({"index": name, "generation": finders[name].generation})
+            elif changes := finders[name].changes():
+                events.append({"index": name, **_named_changes(changes)})
+    return events
+
+
+def _named_changes(changes: DocumentChanges) -> dict[str, Any]:
+    """Return changes as JSON, with at most `_MOST_NAMES` names."""
+    room = _MOST_NAMES
+    names: dict[str, list[str]] = {}
+    for kind in ("added", "changed", "removed"):
+        names[kind] = list(getattr(changes, kind)[:room])
+        room -= len(names[kind])
+    return {"generation": changes.generation, "documents": changes.documents, **names}
 
 
 @router.get("/documents/{id}")

@@ -36,6 +36,12 @@ def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
     return {name_of(path): FileState(*facts) for path, *facts in rows}
 
 
+def document_hashes(connection: sqlite3.Connection) -> dict[str, str | None]:
+    """Return path or ID -> SHA-256 of each file, or of each document from memory, that has a document."""
+    rows = connection.execute("SELECT path, sha256 FROM files WHERE status != 'skipped' ORDER BY id")
+    return {name_of(path): sha256 for path, sha256 in rows}
+
+
 def has_more_files(connection: sqlite3.Connection, most: int) -> bool:
     """Return True if the index has more than `most` files, without counting all."""
     return connection.execute("SELECT 1 FROM files LIMIT 1 OFFSET ?", (most,)).fetchone() is not None

@@ -261,6 +261,7 @@ def test_the_state_and_a_change_are_events_and_the_server_still_stops(indexed: P
         lines = iter(stream.readline, b"event: changed\n")
         assert all(line in (b":\n", b"\n") for line in lines)
         event = json.loads(stream.readline().removeprefix(b"data: "))
-        assert event == {"index": "notes", "generation": Index.open(indexed).generation}
+        assert (event["index"], event["documents"], event["added"]) == ("notes", 1, ["new.md"])
+        assert event["changed"] == event["removed"] == [] and event["generation"] > before
         server.send_signal(signal.SIGTERM)
         assert server.wait(8) == 0
