@@ -268,14 +268,13 @@ class Searcher:
         with self._lock:
             inner = self._namespaces.pop(namespace, None)
         if inner is None or not is_index(path):
-            store = Store(path)
-            if not store.is_filled:
+            if not is_index(path):
                 if not create:
                     return None
                 from search.indexing.memory import create_namespace
 
                 create_namespace(path, self.encoder)
-            inner = Searcher(store, offline=self.offline, engine=self.engine)
+            inner = Searcher(Store(path), offline=self.offline, engine=self.engine)
         with self._lock:
             self._namespaces[namespace] = inner  # the one used last comes last
             if len(self._namespaces) > _MOST_NAMESPACES:

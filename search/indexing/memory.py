@@ -31,7 +31,7 @@ from search.corpus.reader import items
 from search.corpus.sources import Reason
 from search.corpus.text import json_values, one_line, whole_characters
 from search.encoding import Encoder
-from search.errors import IndexDamaged, IndexLocked, InputError
+from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.build_settings import load_existing_meta
 from search.indexing.read import cutter_for, prefetch
@@ -58,10 +58,17 @@ from search.store.database import (
     translated,
 )
 from search.store.earlier_format import EarlierFormatStore
-from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
+from search.store.files import (
+    DATABASE,
+    WORK,
+    delete_leftovers,
+    delete_work,
+    remove_index,
+    writer_lock,
+)
 from search.store.home import is_own, rebuild_command
 from search.store.layout import is_index, require_usable_path
-from search.store.namespaces import namespace_path, namespaces
+from search.store.namespaces import UNFINISHED, namespace_path, namespaces
 from search.store.passages import SnapshotReader
 from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
@@ -90,11 +97,17 @@ def create(index: Path, encoder: Encoder) -> None:
 
 
 def create_namespace(path: Path, encoder: Encoder) -> None:
-    """Create a namespace of an index, unless another process does it at the same time."""
+    """Create a namespace of an index, unless another process does it at the same time.
+
+    It is created under another name, so that it is complete or not there when the process is killed.
+    """
     make_private(path.parent)
+    new = Path(mkdtemp(prefix=UNFINISHED, dir=path.parent))
+    create(new, encoder)
     try:
-        create(path, encoder)
-    except (InputError, IndexLocked):
+        new.rename(path)
+    except OSError:
+        remove_index(new)
         if not is_index(path):
             raise
 

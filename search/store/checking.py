@@ -38,7 +38,14 @@ from search.store.database import (
     require_format,
 )
 from search.store.file_states import stored_files
-from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
+from search.store.files import (
+    DATABASE,
+    VECTORS,
+    delete_leftovers,
+    is_being_written,
+    leftovers,
+    writer_lock,
+)
 from search.store.null_distribution import read_baseline
 from search.store.passages import content_key, hidden_of, metadata_of, name_of
 from search.store.pending import count_pending
@@ -109,8 +116,9 @@ def other_format(connection: Connection, index: Path) -> Iterator[str]:
 
 def is_empty(index: Path) -> bool:
     """Return True if the first run was interrupted before it stored anything, which is no damage."""
-    # With files of segments, index.db was not empty before.
-    if not (index / DATABASE).is_file() or leftovers(index, ()):
+    # With files of segments, index.db was not empty before. A killed first writer leaves its note.
+    has_segments = any(path.parent.name == VECTORS for path in leftovers(index, ()))
+    if not (index / DATABASE).is_file() or has_segments:
         return False
     with suppress(SearchError), closing(connect_to_read(index / DATABASE)) as connection:
         if not has_tables(connection):

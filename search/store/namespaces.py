@@ -20,6 +20,9 @@ from search.store.files import DATABASE, NAMESPACES, require_no_link
 MARK = "@"
 """Stands between the name of an index and that of a namespace: "tickets@acme"."""
 
+UNFINISHED = ".new-"
+"""Beginning of the name of a folder in which a namespace is created."""
+
 _LONGEST = 200  # characters of a folder's name; a file system takes 255 bytes
 _PLAIN = re.compile(r"[a-z0-9_-]")
 
@@ -57,7 +60,11 @@ def namespaces(index: Path) -> list[str]:
     require_no_link(folder)
     if not folder.is_dir():
         return []
-    return sorted(name_of_namespace(path) for path in folder.iterdir() if (path / DATABASE).is_file())
+    return sorted(
+        name_of_namespace(path)
+        for path in folder.iterdir()
+        if (path / DATABASE).is_file() and not path.name.startswith(UNFINISHED)
+    )
 
 
 def name_of_namespace(path: Path) -> str:

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search import files
-from search.errors import IndexDamaged, IndexNotFound
+from search.errors import IndexDamaged
 from search.store.bm25 import KeywordIndex, KeywordScores, TermHits
 from search.store.codes import Codes, FlatVectors, PartView, RoughQuery, nearest_of
 from search.store.database import as_search_error, connect_to_read, decoded, require_readable, unfilled
@@ -141,13 +141,6 @@ class Store:
             with self.reading() as snapshot:
                 self.latest_facts, self._seen = snapshot.facts, seen
         return self.latest_facts
-
-    @property
-    def is_filled(self) -> bool:
-        """True if there is an index; False if its first run stored nothing."""
-        with suppress(IndexNotFound):
-            return self.facts is not None
-        return False
 
     @property
     def problems(self) -> tuple[str, ...]:

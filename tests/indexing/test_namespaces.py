@@ -147,13 +147,15 @@ def test_a_linked_namespace_is_neither_read_nor_removed(index: Index, tmp_path: 
     assert (victim / "index.db").is_file()
 
 
-def test_a_killed_creation_leaves_a_namespace_that_can_be_written(index: Index) -> None:
-    folder = namespace_path(index.path, "half")
+def test_a_namespace_that_was_never_finished_is_not_there(index: Index, tiny: Encoder) -> None:
+    folder = index.path / "namespaces" / ".new-1"
     folder.mkdir()
     (folder / "index.db").touch()
-    assert index.ids(namespace="half") == []
-    index.upsert({"id": "a", "text": OTHER}, namespace="half")
-    assert index.ids(namespace="half") == ["a"]
+    (folder / "writer.json").write_text("{}", encoding="utf-8")
+    assert index.namespaces() == ["Acme", "acme"] and index.check().ok
+    Index.create(str(index.path), encoder=tiny, rebuild=True)
+    index.remove()
+    assert not index.path.exists()
 
 
 def _write(path: str, model: str, number: int) -> None:
