@@ -30,6 +30,7 @@ from search.records.options import (
 )
 from search.records.reports import Upserted
 from search.searcher import Searcher, combined_filter, encoder_from, take_encoder
+from search.store.analyzer import Analyze, Analyzer
 from search.store.contents import require_contents
 from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
 from search.store.namespaces import namespaces
@@ -198,6 +199,7 @@ class Index:
         *,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
+        analyzer: Analyze | None = None,
         rebuild: bool = False,
         offline: bool = False,
         engine: EngineName = "auto",
@@ -215,6 +217,9 @@ class Index:
                 measured in words.
             encoder_name: name that identifies a function's embeddings; None uses the function's
                 `__name__`.
+            analyzer: function from a word in lower case to further words by which texts with it are found, such as its
+                lemma. It is identified by its `__name__`. `open` needs it, too, to store documents, and to find the
+                further words of a query. Quoted words have none.
             rebuild: build an existing index again from the documents that it contains, whatever its format.
                 Embeddings of the same model are taken over; tags and labels are not. The old index answers queries
                 until the new one is complete, and is kept as `index.db.old` if a document in it is damaged.
@@ -246,8 +251,9 @@ class Index:
             offline=offline,
             engine=engine,
             progress=progress,
+            analyzer=(analysis := Analyzer.of(analyzer)),
         )
-        index = cls(Searcher(Store(index_path), created_with, offline, engine), report)
+        index = cls(Searcher(Store(index_path, analysis), created_with, offline, engine), report)
         if not name:
             index._deleted = finalize(index, rmtree, index_path, ignore_errors=True)
         return index
@@ -261,6 +267,7 @@ class Index:
         pooling: Pooling | None = None,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
+        analyzer: Analyze | None = None,
         offline: bool = False,
         engine: EngineName = "auto",
     ) -> Index:
@@ -272,6 +279,7 @@ class Index:
             model, pooling: the expected model and pooling, for verification only; None skips the
                 verification.
             encoder, encoder_name: the encoder that the index was created with, as for `create`.
+            analyzer: the analyser that the index was created with. Without it, words of a query find only themselves.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
 
@@ -284,7 +292,16 @@ class Index:
             FingerprintMismatch: the index was built with another model or pooling.
         """
         return cls(
-            Searcher.open(source, encoder, encoder_name, offline, engine, model=model, pooling=pooling)
+            Searcher.open(
+                source,
+                encoder,
+                encoder_name,
+                offline,
+                engine,
+                model=model,
+                pooling=pooling,
+                analyzer=Analyzer.of(analyzer),
+            )
         )
 
     @classmethod
@@ -361,7 +378,12 @@ class Index:
 
         searcher = self._searcher.within(namespace, create=True)
         return upsert(
-            searcher.memory_folder, searcher.encoder, documents, chunker=chunker, progress=progress
+            searcher.memory_folder,
+            searcher.encoder,
+            documents,
+            chunker=chunker,
+            analyzer=searcher.store.analyzer,
+            progress=progress,
         )
 
     def add(
@@ -387,6 +409,7 @@ class Index:
             documents,
             new=True,
             chunker=chunker,
+            analyzer=searcher.store.analyzer,
             progress=progress,
         )
 
@@ -430,7 +453,9 @@ class Index:
         searcher = self._searcher.within(namespace)
         if searcher is None:
             raise no_document(id)
-        return set_metadata(searcher.memory_folder, searcher.encoder, document_id(id), values)
+        return set_metadata(
+            searcher.memory_folder, searcher.encoder, document_id(id), values, searcher.store.analyzer
+        )
 
     def get(
         self,
@@ -859,7 +884,7 @@ class Index:
 
         report = check(self._searcher.passages_folder, repair=repair, progress=progress)
         if repair:
-            self._searcher.store = Store(self.path)  # opens the new files
+            self._searcher.store = Store(self.path, self._searcher.store.analyzer)  # opens the new files
         return report
 
     def move(self, folder: FolderPaths) -> None:

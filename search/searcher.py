@@ -57,6 +57,7 @@ from search.records.options import (
     SelectionOptions,
     SimilarOptions,
 )
+from search.store.analyzer import require_analyzer
 from search.store.database import one_meta, reading
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from search.records.filter_text import Filter
     from search.records.memory_document import Document
     from search.records.tokens import Layer
+    from search.store.analyzer import Analyzer
     from search.store.conditions import Where
     from search.store.snapshot import Ids, Snapshot
 
@@ -115,7 +117,7 @@ class Searcher:
         offline: never access the Hugging Face hub.
         engine: "auto", "openvino" or "torch"; see `Encoder`.
         loaded_encoder: the encoder, if it has been loaded.
-        conversion_notes: warnings of the conversion of an earlier format.
+        conversion_notes: warnings of opening it, and of the conversion of an earlier format.
     """
 
     def __init__(
@@ -146,6 +148,7 @@ class Searcher:
         *,
         model: str | None,
         pooling: Pooling | None,
+        analyzer: Analyzer | None = None,
     ) -> Searcher:
         """Open an index for reading; see `Index.open`."""
         chosen: Encoder | None = None
@@ -160,6 +163,13 @@ class Searcher:
                 offline=offline,
                 engine=engine,
             )
+        stored_analyzer = None
+        if store.local and store.facts.folders.memory:
+            with reading(store.files / DATABASE) as connection:
+                stored_analyzer = one_meta(connection, "analyzer")
+        if analyzer is not None:
+            require_analyzer(stored_analyzer, analyzer)
+            store.analyzer = analyzer
         if encoder is not None:
             chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
             actual = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
@@ -173,7 +183,13 @@ class Searcher:
                 engine=engine,
                 trusted=is_trusted(store),
             )
-        return cls(store, chosen, offline, engine)
+        searcher = cls(store, chosen, offline, engine)
+        if stored_analyzer and analyzer is None:
+            searcher.conversion_notes = (
+                f"words of a query find only themselves: the analyser '{stored_analyzer}' is missing "
+                f"(Index.open(..., analyzer={stored_analyzer}))",
+            )
+        return searcher
 
     @property
     def encoder(self) -> Encoder:
@@ -242,7 +258,7 @@ class Searcher:
                 from search.indexing.memory import rebuild
 
                 self.conversion_notes = rebuild(self.store.path, self.encoder).notes
-            self.store = Store(self.store.path)
+            self.store = Store(self.store.path, self.store.analyzer)
         return self.passages_folder
 
     @overload
@@ -273,8 +289,8 @@ class Searcher:
                     return None
                 from search.indexing.memory import create_namespace
 
-                create_namespace(path, self.encoder)
-            inner = Searcher(Store(path), offline=self.offline, engine=self.engine)
+                create_namespace(path, self.encoder, self.store.analyzer)
+            inner = Searcher(Store(path, self.store.analyzer), offline=self.offline, engine=self.engine)
         with self._lock:
             self._namespaces[namespace] = inner  # the one used last comes last
             if len(self._namespaces) > _MOST_NAMESPACES:

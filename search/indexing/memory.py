@@ -43,6 +43,7 @@ from search.records.options import EngineName
 from search.records.own_embedding import as_unit
 from search.records.reports import MEMORY, Outcome, Progress, Report, Upserted
 from search.records.rows import is_table, rows_of
+from search.store.analyzer import Analyzer, require_analyzer
 from search.store.contents import earlier_state, stored_contents
 from search.store.database import (
     all_meta,
@@ -81,7 +82,7 @@ Chunker: TypeAlias = Callable[[str], Iterable[str | tuple[int, int]]]
 _PATIENCE = 60.0  # seconds to wait for another writer
 
 
-def create(index: Path, encoder: Encoder) -> None:
+def create(index: Path, encoder: Encoder, analyzer: Analyzer | None = None) -> None:
     """Create an empty index for documents from memory.
 
     Raises:
@@ -93,17 +94,17 @@ def create(index: Path, encoder: Encoder) -> None:
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
     with writer_lock(index), writing(index / DATABASE) as writer:
-        _initialise(writer, encoder)
+        _initialise(writer, encoder, analyzer)
 
 
-def create_namespace(path: Path, encoder: Encoder) -> None:
+def create_namespace(path: Path, encoder: Encoder, analyzer: Analyzer | None = None) -> None:
     """Create a namespace of an index, unless another process does it at the same time.
 
     It is created under another name, so that it is complete or not there when the process is killed.
     """
     make_private(path.parent)
     new = Path(mkdtemp(prefix=UNFINISHED, dir=path.parent))
-    create(new, encoder)
+    create(new, encoder, analyzer)
     try:
         new.rename(path)
     except OSError:
@@ -112,17 +113,25 @@ def create_namespace(path: Path, encoder: Encoder) -> None:
             raise
 
 
-def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
+def _initialise(writer: Writer, encoder: Encoder, analyzer: Analyzer | None) -> PassageSettings:
     """Store the settings of a new index of documents from memory; return those for its passages."""
+    writer.analyzer = analyzer
     settings = PassageSettings()
     fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
     with writer.transaction():
         writer.create_contents()
         writer.put(root="", fingerprint=asdict(fingerprint), source=asdict(Source()), complete=True)
+        if analyzer:
+            writer.put(analyzer=analyzer.name)
     return settings
 
 
-def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] | None = None) -> Report:
+def rebuild(
+    index: Path,
+    encoder: Encoder,
+    progress: Callable[[Progress], None] | None = None,
+    analyzer: Analyzer | None = None,
+) -> Report:
     """Rebuild an index of documents from memory, of any earlier format, from its documents; first its namespaces.
 
     Embeddings of the same model are taken over. The old index answers queries until the new one is complete; if some of
@@ -136,16 +145,17 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
     """
     started = time.monotonic()
     others = tuple(
-        f"namespace '{name}': {rebuild(namespace_path(index, name), encoder, progress).documents} documents"
+        f"namespace '{name}': {rebuild(namespace_path(index, name), encoder, progress, analyzer).documents} documents"
         for name in namespaces(index)
     )
     database, new = index / DATABASE, index / WORK / DATABASE
+    require_analyzer(legible_meta(database).get("analyzer"), analyzer)
     with writer_lock(index, _PATIENCE), translated(database):
         if is_of_later_format(meta := legible_meta(database)):
             require_format(meta, database)
         delete_work(index)
         new.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
-        report, is_damaged = _build_again(database, index, new, encoder, progress)
+        report, is_damaged = _build_again(database, index, new, encoder, progress, analyzer)
         if kept := replace_database(index, new, keep_old=is_damaged):
             note = f"the old database is kept as '{kept}'. Delete it when you no longer need it."
             report = replace(report, notes=(*report.notes, note))
@@ -188,6 +198,7 @@ def _build_again(
     new: Path,
     encoder: Encoder,
     progress: Callable[[Progress], None] | None = None,
+    analyzer: Analyzer | None = None,
 ) -> tuple[Report, bool]:
     """Write the documents of a database to a new one, whose derived files are in `index`.
 
@@ -201,7 +212,7 @@ def _build_again(
     _require_same_model(old, encoder, by_id.values())
     with writing(new) as writer:
         writer.put_meta(**carried_over(old))
-        settings = _initialise(writer, encoder)
+        settings = _initialise(writer, encoder, analyzer)
         fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
         with earlier_state(old, fingerprint) as earlier_index:
             times, annotators = earlier_index.times(), earlier_index.annotators()
@@ -260,6 +271,7 @@ def upsert(
     *,
     new: bool = False,
     chunker: Chunker | None = None,
+    analyzer: Analyzer | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Upserted:
     """Store documents, replacing those with the same IDs; only passages with a new text are encoded.
@@ -267,6 +279,7 @@ def upsert(
     Args:
         new: raise an error if an ID exists or occurs twice; else the last document of an ID counts.
         chunker: cuts texts into passages; None for seewhy's own way.
+        analyzer: the analyser that the index was created with.
 
     Raises:
         InputError: a document is invalid, or the index belongs to a folder; nothing was stored.
@@ -276,18 +289,24 @@ def upsert(
     checked = [_normal(Document.of(document)) for document in _several(documents)]
     if chunker is not None:
         checked = [_chunked(document, chunker) for document in checked]
-    with _opened(index) as writer:
+    with _opened(index, analyzer) as writer:
         return _upserted(writer, index, encoder, checked, new=new, progress=progress)
 
 
-def set_metadata(index: Path, encoder: Encoder, id_: str, values: Mapping[str, Any]) -> Upserted:
+def set_metadata(
+    index: Path,
+    encoder: Encoder,
+    id_: str,
+    values: Mapping[str, Any],
+    analyzer: Analyzer | None = None,
+) -> Upserted:
     """Change metadata of a document; see `Index.set_metadata`.
 
     Raises:
         InputError: there is no such document, or the index belongs to a folder.
         IndexLocked: another process has been writing to the index for a minute.
     """
-    with _opened(index) as writer:
+    with _opened(index, analyzer) as writer:
         stored = SnapshotReader(writer.connection).memory_documents([id_])
         if not stored:
             raise no_document(id_)
@@ -321,6 +340,7 @@ def _upserted(
     started = time.monotonic()
     by_id = {document.id: document for document in documents}
     meta = all_meta(writer.connection)
+    require_analyzer(meta.get("analyzer"), writer.analyzer)
     settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
     fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
     fingerprint_of(meta).require_equal(fingerprint)
@@ -359,11 +379,16 @@ def delete(index: Path, ids: Iterable[str]) -> Upserted:
 
 
 @contextmanager
-def _opened(index: Path) -> Iterator[Writer]:
-    """Open a writer of an index of documents from memory, and delete stray files at the end."""
+def _opened(index: Path, analyzer: Analyzer | None = None) -> Iterator[Writer]:
+    """Open a writer of an index of documents from memory, and delete stray files at the end.
+
+    Args:
+        analyzer: analyser of new documents; nothing is stored without that of the index.
+    """
     with reading(index / DATABASE) as connection:
         Folders.from_meta(meta_of(connection, index / DATABASE)).require_memory()
     with writer_lock(index, _PATIENCE), writing(index / DATABASE) as writer:
+        writer.analyzer = analyzer
         yield writer
         delete_leftovers(index, segment_files(writer.connection))
 

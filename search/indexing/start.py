@@ -20,6 +20,7 @@ from search.store.settings import Folders, PassageSettings
 
 if TYPE_CHECKING:
     from search.records.reports import Changes, Lazy, Progress, Report
+    from search.store.analyzer import Analyzer
 
 
 def build(
@@ -106,6 +107,7 @@ def create(
     offline: bool,
     engine: EngineName,
     progress: Callable[[Progress], None] | None,
+    analyzer: Analyzer | None = None,
 ) -> tuple[Encoder, Report | None]:
     """Create an index for documents from memory, or build it again from its documents; see `Index.create`."""
     chosen, *_ = build_inputs(
@@ -118,6 +120,6 @@ def create(
         encoder=encoder,
     )
     if rebuild:
-        return chosen, memory.rebuild(index_path, chosen, progress)
-    memory.create(index_path, chosen)
+        return chosen, memory.rebuild(index_path, chosen, progress, analyzer)
+    memory.create(index_path, chosen, analyzer)
     return chosen, None

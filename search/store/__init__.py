@@ -11,6 +11,7 @@
     token_vectors.py  stored vectors of tokens, for late interaction
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     word_forms.py   forms of words in other languages than English; query_terms.py: the words of a query in them
+    analyzer.py     further words of a text, by a function that a program brings
     document_languages.py  the table of the languages of documents; record_counts.py: of the records in texts
     segments.py     immutable files of codes and postings, derived from passages; flush and compaction
     links.py        links between documents

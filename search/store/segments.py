@@ -41,6 +41,7 @@ from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.visible_text import visible
 from search.store import codes
+from search.store.analyzer import analyzed_tokens
 from search.store.database import has_table
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, release, require_no_link
 from search.store.passages import hidden_of
@@ -166,13 +167,13 @@ def blocks_of_tail(
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
     """Yield (ID, text for keyword matching) of passages, by increasing IDs."""
     rows = connection.execute(
-        f"""SELECT id, context, text, hidden, {_language(connection)} FROM passages
+        f"""SELECT id, context, text, hidden, {_language(connection)}, {analyzed_tokens(connection)} FROM passages
             WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id""",
         (json.dumps(passages.tolist()),),
     )
     return (
-        (id_, indexable(context, visible(text, hidden_of(hidden)), language or ""))
-        for id_, context, text, hidden, language in rows
+        (id_, indexable(context, visible(text, hidden_of(hidden)), language or "", analyzed))
+        for id_, context, text, hidden, language, analyzed in rows
     )
 
 
@@ -229,11 +230,12 @@ def _segment_inputs(connection: sqlite3.Connection) -> list[MergeInput]:
     return inputs
 
 
-def add(tables: Tables, passages: Sequence[tuple[int, str, str, str]]) -> None:
+def add(tables: Tables, passages: Sequence[tuple[int, str, str, str, str]]) -> None:
     """Add the words of new passages to the write buffer, within an open transaction.
 
     Args:
-        passages: (ID, context, text without markup, language) of each passage, by increasing IDs.
+        passages: (ID, context, text without markup, language, tokens of an analyser) of each passage, by increasing
+            IDs.
     """
     for start in range(0, len(passages), _BLOCK_PASSAGES):
         chunk = passages[start : start + _BLOCK_PASSAGES]

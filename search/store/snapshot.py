@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
     from search.records.contents import Facet
     from search.records.reports import Status
+    from search.store.analyzer import Analyzer
     from search.store.conditions import Where
     from search.store.links import LinkTable
 
@@ -98,12 +99,14 @@ class Store:
         local: True if the passages are on this machine.
         on_demand: embeddings of pending passages that this process has computed; None if there are none.
         incomplete: True if the last state that was read had passages to encode, or files to read.
+        analyzer: analyser of the program that opened it; None for none.
     """
 
     local = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, analyzer: Analyzer | None = None) -> None:
         self.path, self.searches, self.problem = path, 0, ""
+        self.analyzer = analyzer
         self.stemmer, self.lock = Stemmer(), threading.RLock()
         self.state: State | None = None
         self._codes: dict[str, Codes] = {}
@@ -473,9 +476,13 @@ class Snapshot(SnapshotReader):
 
     def terms(self, query: str) -> list[IndexTerm]:
         """Return the words and phrases of a query, without duplicates, with their forms in the index's languages."""
-        if not self.languages:
-            return self._store.stemmer.terms(query)
-        return terms_in(query, self.languages, self._store.stemmer, self._keyword_index())
+        stemmer, analyzer = self._store.stemmer, self._store.analyzer
+        terms = stemmer.terms(query)
+        if self.languages:
+            terms = terms_in(query, self.languages, stemmer, self._keyword_index())
+        if analyzer:
+            terms = analyzer.with_forms(terms, query, stemmer, self._keyword_index())
+        return terms
 
     @property
     def languages(self) -> frozenset[str]:
@@ -499,10 +506,15 @@ class Snapshot(SnapshotReader):
         Args:
             words: all words of the text.
         """
-        if not self.languages:
-            return [[] for _ in terms]
-        language = language_of_passage(self.connection, passage)
-        return spans_of_forms(terms, language, text, words, self._store.stemmer)
+        stemmer, analyzer = self._store.stemmer, self._store.analyzer
+        spans: list[list[tuple[int, int]]] = [[] for _ in terms]
+        if self.languages:
+            language = language_of_passage(self.connection, passage)
+            spans = spans_of_forms(terms, language, text, words, stemmer)
+        if analyzer:
+            further = analyzer.spans(terms, words, stemmer)
+            spans = [own + more for own, more in zip(spans, further, strict=True)]
+        return spans
 
     def tokenize(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""

@@ -70,15 +70,18 @@ def folded(text: str) -> str:
     return plain(text).casefold()
 
 
-def indexable(context: str, text: str, language: str = "") -> str:
+def indexable(context: str, text: str, language: str = "", analyzed: str = "") -> str:
     """Return a passage's text for FTS5.
 
-    It is context and text, normalised, then the parts of CamelCase names, then the tokens of the language.
+    It is context and text, normalised, then the parts of CamelCase names, then the tokens of the language, then
+    `analyzed`, those of a program's analyser.
     """
     whole = f"{context}\n{text}" if context else text
     plain_text = plain(whole)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
     parts += language_tokens(unicodedata.normalize("NFKC", whole), language)
+    if analyzed:
+        parts.append(analyzed)
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
 
 

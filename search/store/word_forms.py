@@ -82,7 +82,7 @@ def language_tokens(text: str, language: str) -> Iterator[str]:
     """Yield the further tokens of a text in a language, in order; none for English and unknown languages."""
     if language in _GRAMS:
         for run in _RUN.findall(text):
-            yield from (_gram_token(language, gram) for gram in grams(run, language))
+            yield from (letters_token(language, gram) for gram in grams(run, language))
     elif language in _ALGORITHMS:
         empty = function_words(language)
         for word in _WORD.findall(text.casefold()):
@@ -150,7 +150,7 @@ def gram_form(
 ) -> tuple[WordForm, ...]:
     """Return the forms of an n-gram of a query in some languages without spaces."""
     return tuple(
-        WordForm(stored(_gram_token(language, gram)))
+        WordForm(stored(letters_token(language, gram)))
         for language in sorted(set(languages) & _GRAMS.keys())
     )
 
@@ -164,8 +164,8 @@ def _token(language: str, stem: str) -> str:
     return f"{FIRST}{language}{stem}{LAST}"
 
 
-def _gram_token(language: str, gram: str) -> str:
-    """Return the token of an n-gram, in hexadecimal, as FTS5 would separate ideographs and Thai vowel signs."""
+def letters_token(language: str, gram: str) -> str:
+    """Return the token of some letters, in hexadecimal, as FTS5 would separate ideographs and Thai vowel signs."""
     return _token(language, "".join(f"{ord(character):05x}" for character in gram))
 
 

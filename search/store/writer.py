@@ -21,6 +21,7 @@ from search.corpus.boilerplate import message_key, near_key, text_key
 from search.languages import ENGLISH
 from search.records.documents import ParsedDocument, Passage
 from search.records.reports import Outcome
+from search.store.analyzer import Analyzer, create_analyzed
 from search.store.database import (
     CONTENTS,
     SCHEMA_VERSION,
@@ -99,9 +100,11 @@ class Writer(Tables):
 
     Attributes:
         streams: True if passages are sent to a server and not kept on this machine.
+        analyzer: analyser of a program, for documents from memory; None for none.
     """
 
     streams = False
+    analyzer: Analyzer | None = None
 
     def read_again(self) -> None:
         """Mark all files as changed, to read them again; equal documents keep their embeddings.
@@ -156,9 +159,10 @@ class Writer(Tables):
         """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
-        tables = ("documents", "languages", "records", "passages", "embeddings", "pending")
+        tables = ("documents", "languages", "records", "passages", "analyzed", "embeddings", "pending")
         rows: dict[str, list[dict[str, Any]]] = {table: [] for table in tables}
-        added: list[tuple[int, str, str, str]] = []  # (ID, context, text, language) for the postings
+        # (ID, context, text, language, tokens of the analyser) for the postings
+        added: list[tuple[int, str, str, str, str]] = []
         for update in batch:
             if update.renamed_from is not None:
                 self._rename_file(update.renamed_from, update.file.path)
@@ -181,7 +185,11 @@ class Writer(Tables):
                         rows["embeddings"].append({"passage": last, "vector": vector})
                     else:
                         rows["pending"].append({"passage": last})
-                    added.append((last, passage.context, visible_text, document.language))
+                    tokens = ""
+                    if self.analyzer:
+                        tokens = self.analyzer.tokens_of(f"{passage.context}\n{visible_text}")
+                        rows["analyzed"].append({"passage": last, "tokens": tokens})
+                    added.append((last, passage.context, visible_text, document.language, tokens))
             if update.last:
                 stored = self.column("documents", "record", "file = ?", file)
                 gone = [record for record in stored if record not in update.records]
@@ -190,6 +198,8 @@ class Writer(Tables):
             create_languages(connection)
         if rows["records"]:
             create_records(connection)
+        if rows["analyzed"]:
+            create_analyzed(connection)
         if rows["pending"]:
             connection.execute(f"CREATE TABLE IF NOT EXISTS pending ({PENDING}) STRICT")
         for table, rows_of_table in rows.items():
