@@ -27,8 +27,9 @@ from search.render import json, page
 from search.render.format import no_hits
 from search.render.heatmap import units
 from search.render.page import comparison, reading, search, why
-from search.render.page.document import Page, assets, document
+from search.render.page.document import Page, Site, assets, document
 from search.render.page.hit_list import viewed
+from search.render.page.reference import api_reference
 from search.render.page.token_grid import layer_matrices
 from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.fields import LayerName
@@ -360,6 +361,13 @@ def _lines(params: PageParams) -> list[str]:
 
 
 form_view(comparison.COMPARE, PageParams, _compared)
+
+
+@router.get("/api/v1/docs", include_in_schema=False)
+async def api_docs(request: Request) -> HTMLResponse:
+    """The reference of the HTTP API, drawn from its OpenAPI document."""
+    name = request.app.state.served.first
+    return as_page(request, api_reference(request.app.openapi(), Site("/api/v1/docs", name)), name)
 
 
 @router.get("/static/{version}/{name}", include_in_schema=False)
