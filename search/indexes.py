@@ -34,6 +34,7 @@ from search.records.options import EngineName, SelectionOptions
 from search.searcher import is_list
 from search.store.home import is_own, short_name
 from search.store.layout import all_indexes
+from search.store.namespaces import MARK, name_of_namespace, outer_index
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -297,8 +298,14 @@ def absences(opened: Index | Indexes, query: Query) -> list[Absence]:
 
 
 def name_of(index: Index) -> str:
-    """Return the name of an index as in `seewhy list`; its path if it is outside of the user's data folder."""
-    return short_name(index.path) if is_own(index.path) else index.name
+    """Return the name of an index as in `seewhy list`; its path if it is outside of the user's data folder.
+
+    A namespace has the name of its index and its own: "tickets@acme".
+    """
+    if is_own(index.path):
+        return short_name(index.path)
+    outer = outer_index(index.path)
+    return index.name if outer == index.path else f"{outer}{MARK}{name_of_namespace(index.path)}"
 
 
 def _document(hit: Hit) -> tuple[str, str]:

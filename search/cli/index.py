@@ -228,12 +228,10 @@ def _opened_or_created(
     """Open an index of documents from memory; create it if it does not exist, or if nothing is stored in it."""
     from search.encoding.prompts import Prompts
     from search.index import Index
-    from search.store.layout import index_path_of, is_index
-    from search.store.namespaces import MARK
+    from search.store.layout import as_namespace, index_path_of, is_index
 
-    outer, mark, namespace = index.partition(MARK)
-    if mark and not is_index(index_path_of(index)):
-        return _opened_or_created(outer, model, prompts, engine).namespace(namespace)
+    if namespace := as_namespace(index):
+        return _opened_or_created(namespace[0], model, prompts, engine).namespace(namespace[1])
     if is_index(index_path_of(index)):
         with suppress(IndexNotFound):
             opened = Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]

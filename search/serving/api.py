@@ -269,9 +269,10 @@ async def upsert(
 ) -> Response:
     """Store documents, replacing those with the same IDs: all of them, or none. Only `serve --writable` allows it.
 
-    Each has an `id` and a `text`, and maybe a `title` and a `kind` ("markdown"); other keys are fields to filter by.
+    Each has an `id` and a `text`, and maybe a `title`, a `kind` ("markdown"), a `vector` or `passages`; other keys are
+    fields to filter by. `index=tickets@acme` stores them in a namespace.
     """
-    return await _written(request, params, lambda index: index.upsert(documents))
+    return await _written(request, params, lambda index: index.upsert(documents), create=True)
 
 
 @router.delete("/documents", operation_id="delete")
@@ -280,13 +281,21 @@ async def delete(request: Request, params: Annotated[parameters.Delete, Query()]
     return await _written(request, params, lambda index: index.delete(params.id))
 
 
-async def _written(request: Request, params: parameters.Write, work: Callable[[Index], Any]) -> Response:
-    """Change an index in a thread for changes, so that queries need not wait; return the report as JSON."""
+async def _written(
+    request: Request, params: parameters.Write, work: Callable[[Index], Any], *, create: bool = False
+) -> Response:
+    """Change an index in a thread for changes, so that queries need not wait; return the report as JSON.
+
+    Args:
+        create: create the namespace that the request names, if it does not exist.
+    """
     state = request.app.state
     if state.writes is None:
         detail = "this server is read-only. To allow changes, run: seewhy serve --writable --token new"
         raise Problem(403, "read-only", detail)
-    content = await state.writes.run(lambda: json.compact(work(state.served.index(params.index))))
+    content = await state.writes.run(
+        lambda: json.compact(work(state.served.index(params.index, create=create)))
+    )
     return Response(content, media_type="application/json")
 
 

@@ -137,8 +137,11 @@ class AppState:
         """Name of the first index; "" if there is none."""
         return next(iter(self.indexes), "")
 
-    def index(self, name: str | None = None) -> Index:
+    def index(self, name: str | None = None, *, create: bool = False) -> Index:
         """Return the index with a name, or its namespace ("tickets@acme"); None and "" mean the first one.
+
+        Args:
+            create: create a namespace that does not exist.
 
         Raises:
             IndexNotFound: the server has no index of that name.
@@ -146,7 +149,7 @@ class AppState:
         if not self.indexes:
             raise IndexNotFound(NO_INDEX)
         index = self.indexes.get(name or self.first)
-        if index is None and (inner := self._namespace(name or "")):
+        if index is None and (inner := self._namespace(name or "", create)):
             return inner
         if index is None:
             raise IndexNotFound(
@@ -154,12 +157,15 @@ class AppState:
             )
         return index
 
-    def _namespace(self, name: str) -> Index | None:
+    def _namespace(self, name: str, create: bool) -> Index | None:
         """Return the namespace of a name such as "tickets@acme"; None if there is none."""
-        outer, _, namespace = name.partition(MARK)
-        index = self.indexes.get(outer)
-        searcher = searcher_of(index).within(namespace) if index and namespace else None
-        return Index(searcher) if searcher else None
+        for outer, index in self.indexes.items():
+            namespace = name.removeprefix(f"{outer}{MARK}")
+            if namespace and namespace != name:
+                searcher = searcher_of(index)
+                inner = searcher.within(namespace, create=True) if create else searcher.within(namespace)
+                return Index(inner) if inner else None
+        return None
 
     def named(self, name: str | None) -> dict[str, Index]:
         """Return the named index as {name: index}; for None, all indexes.

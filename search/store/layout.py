@@ -124,11 +124,11 @@ def index_path_of(name: str) -> Path:
     """
     if is_address(name):
         raise needs_local_index(name)
+    if namespace := as_namespace(name):
+        return namespace_path(index_path_of(namespace[0]), namespace[1])
     path = Path(name).expanduser()
     if is_index(path) or _is_path(name) or path.is_absolute():
         return path.resolve()
-    if namespace := _namespace(name):
-        return namespace_path(index_path_of(namespace[0]), namespace[1])
     if not re.fullmatch(r"[\w.+-]+", name):
         raise InputError(f"'{name}' is not a valid index name. Use letters, digits, '-', '_' and '.'.")
     return home() / "indexes" / name
@@ -206,7 +206,7 @@ def _index_by_name(name: str | Path) -> Path:
         raise IndexNotFound(
             f"the folder '{name}' has no index yet. Create one with: seewhy index {quoted(name)}"
         )
-    if namespace := _namespace(str(name)):
+    if namespace := as_namespace(str(name)):
         index = _index_by_name(namespace[0])
         if is_index(path := namespace_path(index, namespace[1])):
             return path
@@ -214,10 +214,20 @@ def _index_by_name(name: str | Path) -> Path:
     raise IndexNotFound(f"no index '{name}'. {_choices(name=str(name))}")
 
 
-def _namespace(name: str) -> tuple[str, str] | None:
-    """Split "tickets@acme" into the names of an index and a namespace; None for the name of an index."""
-    index, mark, namespace = name.partition(MARK)
-    return (index, namespace) if index and mark and namespace else None
+def as_namespace(name: str) -> tuple[str, str] | None:
+    """Split "tickets@acme" into the names of an index and a namespace; None for the name of an index.
+
+    In a path only the last part is split, and only if it names an existing index: other folders may have the mark, too.
+    """
+    if is_index(Path(name).expanduser()):
+        return None
+    first = max(name.rfind("/"), name.rfind(os.sep)) + 1
+    marks = [at for at, character in enumerate(name) if character == MARK and at > first]
+    for at in marks:
+        index, namespace = name[:at], name[at + len(MARK) :]
+        if namespace and (not first or is_index(Path(index).expanduser())):
+            return index, namespace
+    return None
 
 
 def _is_path(name: str) -> bool:

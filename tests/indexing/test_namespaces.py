@@ -198,9 +198,25 @@ def test_commands_name_a_namespace_behind_an_at_sign(
 
 
 def test_the_server_serves_a_namespace_by_its_address(index: Index) -> None:
+    from search.indexes import name_of
     from search.serving.app_state import AppState
 
     served = AppState.open([index])
-    assert served.index(f"{index.name}@acme").ids() == ["a"]
+    inner = served.index(f"{index.name}@acme")
+    assert inner.ids() == ["a"] and name_of(inner) == f"{index.name}@acme"
     with pytest.raises(IndexNotFound, match="has no index"):
         served.index(f"{index.name}@elsewhere")
+    assert served.index(f"{index.name}@elsewhere", create=True).ids() == []
+
+
+def test_a_folder_with_an_at_sign_is_no_namespace(
+    run: Run, tiny_model: Path, own_home: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "user@host" / "store@home"
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps({"id": "a", "text": SECRET}), encoding="utf-8")
+    assert run("upsert", "-i", place, file, "--model", tiny_model)[0] == 0
+    assert Index.open(place).ids() == ["a"] and (place / "index.db").is_file()
+    assert run("upsert", "-i", f"{place}@acme", file)[0] == 0
+    assert Index.open(place).namespaces() == ["acme"]
+    assert Index.open(f"{place}@acme").ids() == ["a"]
