@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -355,7 +355,9 @@ def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPar
     """Return a passage or document as a part of a query."""
     mean = snapshot.embeddings(passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
     length = _length(mean, f"the passages of '{example}'")
-    name = f"p{example}" if isinstance(example, int) else str(example)
+    name = str(example)
+    if isinstance(example, int):
+        name = PurePosixPath(snapshot.passage(example).document).stem
     return QuestionPart(
         f"{'like' if weight > 0 else 'unlike'} {name}", weight, (mean / length).astype(np.float32)
     )

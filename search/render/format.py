@@ -10,6 +10,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,11 @@ def where(location: Location) -> str:
         return path
     first, last = location.line_start, location.line_end
     return f"{path}:{first}" if first == last else f"{path}:{first}-{last}"
+
+
+def where_in_index(location: Location) -> str:
+    """Return the place of a hit like `where`, by the document's name: a page shows no paths of the server."""
+    return where(replace(location, path=location.document))
 
 
 def read_by(hit: Hit) -> str:

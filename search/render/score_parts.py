@@ -112,7 +112,8 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
     for word in words:
         matching = by_word.get(word, [])
         keyword = sum(line.keyword for line in matching)
-        alike = next((pairs[line.share.start] for line in matching if line.share.start in pairs), "")
+        typed = [line.share.start for line in matching if line.share.kind != "like"]
+        alike = next((pairs[start] for start in typed if start in pairs), "")
         partners = [partner.text for line in matching for partner in line.share.partners]
         others = [
             name

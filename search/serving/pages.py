@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
@@ -200,8 +201,22 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
     return search.SearchView(
-        index.generation, views, words, without, facets, notes, absent, no_hits=none, why=opened
+        index.generation,
+        views,
+        words,
+        without,
+        facets,
+        notes,
+        absent,
+        no_hits=none,
+        why=opened,
+        examples={id_: _name_of_example(index, id_) for id_ in (*params.more, *params.less)},
     )
+
+
+def _name_of_example(index: Index, passage: int) -> str:
+    """Return the name of a passage that hits should resemble, as its part of a score has it."""
+    return PurePosixPath(index.passage(passage).document).stem
 
 
 @router.get("/what-if", include_in_schema=False)

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from search.errors import InputError
 from search.index import Index, searcher_of
 from search.ranking.question import Question
+from search.ranking.where import parse
 from search.records.option_tools import declared
 from search.records.options import (
     WEIGHT,
@@ -200,9 +201,15 @@ class SearchRequest(QueryParams):
 
     @property
     def filters(self) -> str | None:
-        """The typed filter and the chosen facet values."""
-        parts = [f"({self.where})"] if self.where else []
-        return " and ".join([*parts, *([picked(self.pick)] if self.pick else [])]) or None
+        """The typed filter and the chosen facet values.
+
+        Raises:
+            InputError: the typed filter is invalid; the message shows it as it was typed.
+        """
+        if not (self.where and self.pick):
+            return self.where or (picked(self.pick) if self.pick else None)
+        parse(self.where)
+        return f"({self.where}) and {picked(self.pick)}"
 
     def ranking_options(self, kind: type[T]) -> T:
         """Return the options of class `kind`, with the chosen facet values in the filter."""

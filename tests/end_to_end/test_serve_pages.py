@@ -596,3 +596,35 @@ def test_search_works_where_the_browser_stores_nothing(
         until(lambda: passages(browser) == [hit.passage_id for hit in indexes[0].query("water")])
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+def test_in_high_contrast_the_query_is_shown_once(open_page: Callable[..., webdriver.Chrome]) -> None:
+    browser = open_page(f"/?q={QUERY}")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "a.word"))
+    feature = {"features": [{"name": "forced-colors", "value": "active"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
+    try:
+        assert browser.execute_script("return matchMedia('(forced-colors: active)').matches")
+        colour = "return getComputedStyle(document.querySelector('#q')).color"
+        browser.execute_script("document.activeElement.blur()")
+        assert browser.execute_script(colour) in ("rgba(0, 0, 0, 0)", "transparent")
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_printed_list_of_hits_says_what_was_the_query(
+    open_page: Callable[..., webdriver.Chrome],
+) -> None:
+    browser = open_page(f"/?q={QUERY}")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        size = (
+            "const b = document.querySelector('h1').getBoundingClientRect(); return [b.width, b.height]"
+        )
+        width, height = browser.execute_script(size)
+        assert width > 100 and height > 10
+        assert QUERY.replace("+", " ") in browser.find_element(By.TAG_NAME, "h1").text
+        colours = "return getComputedStyle(document.querySelector('.key')).printColorAdjust"
+        assert browser.execute_script(colours) == "exact"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

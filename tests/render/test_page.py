@@ -105,7 +105,7 @@ def test_the_numbers_are_in_the_page_without_any_script() -> None:
     assert "Keys +0.5000" in visible
     assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in visible
     assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in visible
-    assert "/notes/keys.md:3-5 (rank 1, p12)" in visible
+    assert "keys.md:3-5 (rank 1, p12)" in visible
     assert "lock, Key" in re.sub(r"<[^>]+>", "", source)
 
 

@@ -17,7 +17,9 @@ from search.explaining import traced
 from search.explaining.traced import Traces
 from search.index import searcher_of
 from search.ranking.question import Question
+from search.serving import create_app
 from tests.render.test_token_grid import decoded
+from tests.serving.conftest import ADDRESS
 
 QUERY = "turn the key"
 PAGE = {"accept": "text/html"}
@@ -102,7 +104,8 @@ def test_a_query_is_steered_by_passages(client: TestClient, index: Index) -> Non
     page = client.get("/", params={"q": QUERY, "more": 5, "less": 3}).text
     ids = [int(number) for number in re.findall(r'data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in index.query(Question.of(QUERY, like=[5], unlike=[3]))]
-    assert "Remove: like passage 5" in page and "Remove: unlike passage 3" in page
+    like, unlike = (Path(index.passage(id_).document).stem for id_ in (5, 3))
+    assert f"Remove: like {like}" in page and f"Remove: unlike {unlike}" in page
 
 
 def test_a_hit_shows_its_score_as_a_bar_that_sums_to_it(client: TestClient, index: Index) -> None:
@@ -348,3 +351,48 @@ def test_the_menu_leads_to_a_reference_of_every_operation_and_parameter(client: 
             assert f"{method.upper()} {path}" in text
             assert all(parameter["name"] in text for parameter in about.get("parameters", ()))
     assert "hybrid | dense | lexical" in text and "whole number from 1 to 100, default 10" in text
+
+
+def test_an_example_is_named_by_its_document(client: TestClient, index: Index) -> None:
+    hit = index.query(QUERY)[0]
+    page = client.get("/", params={"q": QUERY, "more": hit.passage_id, "why": hit.passage_id}).text
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    assert f"like {Path(hit.document).stem}" in text and f"like p{hit.passage_id}" not in text
+    assert not re.search(r"like [\w-]+\u201d, most like", text)  # an example stands for no word
+
+
+def test_an_error_of_a_filter_shows_it_as_it_was_typed(client: TestClient) -> None:
+    for more in ({}, {"pick": "kind=markdown"}):
+        page = client.get("/", params={"q": QUERY, "where": "foo ==", **more}).text
+        text = html.unescape(page)
+        assert "column 6" in text and "foo ==" in text and "(foo ==" not in text
+
+
+def test_no_page_shows_a_path_of_the_server(client: TestClient, index: Index) -> None:
+    hits = index.query(QUERY)
+    first, second = (hit.passage_id for hit in hits[:2])
+    pages = [
+        client.get("/explain", params={"q": QUERY, "passage": first}),
+        client.get("/explain", params={"q": QUERY, "passage": first, "by": "word", "file": 1}),
+        client.get("/contrast", params={"q": QUERY, "a": first, "b": second}),
+        client.get("/why-not", params={"q": QUERY, "document": hits[1].document_id}),
+        client.get(f"/documents/{hits[0].document_id}", params={"q": QUERY}),
+        client.get("/", params={"q": QUERY, "why": first}),
+    ]
+    folder = str(Path(hits[0].path).parent)
+    for page in pages:
+        assert page.status_code == 200 and folder not in html.unescape(page.text)
+    assert Path(hits[0].path).name in pages[0].text
+
+
+def test_text_that_is_not_encoded_leaves_a_sign_in_the_document(notes: Path, tiny_model: Path) -> None:
+    (notes / "data.txt").write_text(
+        f"The key is {'a1B2' * 120} and it must be rotated.\n", encoding="utf-8"
+    )
+    index = Index.build(notes, index="with-data", model=str(tiny_model))
+    (hit,) = index.query("key rotated", k=1, where="name=data.txt")
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
+        page = client.get(f"/documents/{hit.document_id}").text
+    assert "The key is [\u2026 480 characters \u2026] and it must be rotated" in re.sub(
+        r"<[^>]+>", "", page
+    )

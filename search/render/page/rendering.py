@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OPEN, _CLOSE = 0x100000, "\U0010fffd"
 _OPENED = re.compile("[\U00100000-\U0010fffc]")
 _OURS = re.compile("[\U00100000-\U0010fffd]")
+_LONGEST_DROPPED = 40  # characters of a mark, which is left out without a sign
 _FENCE = re.compile(r"(?m)^ {0,3}(```|~~~)")
 _TABLE = re.compile(r"(?m)^\|.*\n\|[-|: ]+$")
 _NO_ADDRESS = re.compile(r'<a href="(?!https?:|mailto:)[^"]*"')
@@ -66,6 +67,8 @@ class Renderer:
                 marks.append(kind)
             elif kind != HIDDEN or is_markup:
                 parts.append(part)
+            elif len(part) >= _LONGEST_DROPPED:  # no markup, but text that is not encoded, such as data
+                parts.append(f"[… {len(part):,} characters …]")
         source = "".join(parts).replace("\r\n", "\n")
         if self._kind == "rst":
             source = _from_rst(source)

@@ -428,9 +428,7 @@ page.define("search-page", (root) => {
       import("./grid.js"); // only details need it
       page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));
     } else if (target.matches(".share")) {
-      const query = state();
-      if (target.matches(".permanent")) query.set("generation", root.dataset.generation);
-      navigator.clipboard.writeText(location.origin + "/?" + query).then(() => (target.textContent = "Copied"));
+      navigator.clipboard.writeText(location.origin + "/?" + state()).then(() => (target.textContent = "Copied"));
     } else if (target.matches(".picture")) {
       card(hit, state().get("q") ?? "").then((blob) => {
         const link = Object.assign(page.element("a"), { href: URL.createObjectURL(blob), download: `seewhy-${hit.id}.png` });

@@ -43,6 +43,7 @@ class SearchView:
         keywords_only: True for a first answer by keywords, sent while the user types; the full answer
             follows.
         why: passage ID of an opened hit -> its explanation as HTML.
+        examples: passage ID of an example, which hits should resemble or not -> its name.
     """
 
     generation: int = 0
@@ -56,6 +57,7 @@ class SearchView:
     no_hits: str = ""
     keywords_only: bool = False
     why: Mapping[int, Markup] = field(default_factory=dict)
+    examples: Mapping[int, str] = field(default_factory=dict)
 
 
 def search(request: PageRequest, result: SearchView) -> Page:
