@@ -55,6 +55,7 @@ class PageParams(SearchRequest):
     words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
     facets: Annotated[bool, Field(description="Include facets.")] = False
     why: Annotated[Id | None, Field(description="Explain this hit.")] = None
+    doc: Annotated[Id | None, Field(description="Show the document of this hit beside the hits.")] = None
     passage: Annotated[Id | None, Field(description="Open the document at this passage.")] = None
     source: Annotated[bool, Field(description="Show the source of the document.")] = False
     near: Annotated[bool, Field(description="List near documents that it is not linked with.")] = False

@@ -481,6 +481,55 @@ def test_what_if_ranks_at_once_as_the_server_does(
     until(lambda: "without" not in state(browser))
 
 
+def test_a_late_answer_does_not_replace_the_hits_of_a_later_weight(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    """The slider is moved on while an answer for its last place is on its way."""
+    browser = open_page(f"/?q={QUERY}&k=5", width=1440)
+    browser.find_element(By.NAME, "weight").send_keys("")
+    move = """
+        const slider = document.querySelector("[name=weight]");
+        slider.value = arguments[0];
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+        return document.querySelector(".changed").hidden;"""
+    until(lambda: not browser.execute_script(move, 0.9))
+    browser.execute_script("""
+        const really = window.fetch;
+        window.arrived = 0;
+        window.fetch = async (address, how) => {
+          const reply = await really(address, how);
+          if (String(address).startsWith("/?")) {
+            await new Promise((go) => setTimeout(go, 600));
+            setTimeout(() => window.arrived++, 50);
+          }
+          return reply;
+        };
+        const slider = document.querySelector("[name=weight]");
+        slider.value = 0.3;
+        slider.dispatchEvent(new Event("change", {bubbles: true}));
+        document.querySelector("#ask").requestSubmit();""")  # asks the server for 0.3
+    browser.execute_script(move, 0.65)
+    until(lambda: browser.execute_script("return window.arrived"))
+    hits = indexes[0].query(QUERY, 5, weight=0.65)
+    assert passages(browser) == [hit.passage_id for hit in hits]
+    scores = [card.text for card in browser.find_elements(By.CSS_SELECTOR, ".hit data")]
+    assert scores == [f"{hit.score:.2f}" for hit in hits]
+
+
+def test_the_open_document_is_in_the_address(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(f"/?q={QUERY}&k=5", width=1440)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here"))
+    second = passages(browser)[1]
+    browser.find_elements(By.CSS_SELECTOR, ".hit a.open")[1].click()
+    until(lambda: state(browser).get("doc") == [str(second)])
+    browser.refresh()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here"))
+    shown = "return document.querySelector('.hit.is-shown').dataset.passage"
+    until(lambda: browser.execute_script(shown) == str(second))
+
+
 def test_the_server_ranks_where_the_bound_does_not_hold(
     open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:

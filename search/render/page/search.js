@@ -312,6 +312,8 @@ page.define("search-page", (root) => {
     const wanted = { weight: Number(mix.value), without, k: Number(query.get("k") ?? 10), per_document: Number(query.get("per_document") ?? 3) };
     const { ids, scores, exact } = whatIf(known, wanted);
     if (!exact || ids.some((id) => !cards.has(id))) return soon(150), true;
+    shown = ++asked; // an answer that is on its way is of an earlier setting
+    root.classList.remove("busy");
     const weight = known.mode === "hybrid" ? [wanted.weight / (known.weight || 1), (1 - wanted.weight) / (1 - known.weight || 1)] : [1, 1];
     moved(() => {
       list.dataset.full = Math.max(Math.ceil(Math.max(...scores) * 10 - 1e-9) / 10, 0.1);
@@ -370,7 +372,7 @@ page.define("search-page", (root) => {
 
   // ---- the document, beside the hits
 
-  const pane = async (hit = hitOf(doc.dataset.passage) ?? hitAt(doc.dataset.place ?? "") ?? hits()[0]) => {
+  const pane = async (hit = hitOf(state().get("doc") ?? doc.dataset.passage) ?? hitAt(doc.dataset.place ?? "") ?? hits()[0]) => {
     if (!wide.matches || !hit) return void (hit || doc.replaceChildren());
     doc.dataset.passage = hit.dataset.passage;
     doc.dataset.place = placeOf(hit);
@@ -419,6 +421,9 @@ page.define("search-page", (root) => {
     } else if (target.matches("[data-tool=compare]")) compare(hit);
     else if (target.matches("a.open") && wide.matches) {
       handled();
+      const query = state();
+      query.set("doc", hit.dataset.passage);
+      history.replaceState(null, "", "/?" + query);
       pane(hit);
     } else if (target.matches(".doc .switch a")) {
       handled();
@@ -491,18 +496,19 @@ page.define("search-page", (root) => {
     settled = true;
     const [query, open] = [state(), state().get("why")];
     if (!query.has("q") && !query.has("more")) return location.reload();
-    const same = new URLSearchParams(query);
-    same.delete("why");
-    if (same.toString() === answered) return explain(open ? hitOf(open) : null);
+    if (String(question()) === answered) return explain(open ? hitOf(open) : null);
     document.title = `${query.get("q")} – seewhy`;
     fill();
     all();
   });
   let answered = "";
-  const note = () => {
+  const question = () => {
     const query = state();
-    query.delete("why");
-    answered = query.toString();
+    for (const name of ["why", "doc"]) query.delete(name);
+    return query;
+  };
+  const note = () => {
+    answered = String(question());
   };
   root.addEventListener("answered", note);
 
