@@ -192,7 +192,7 @@ page.define("token-grid", (root, data) => {
     table.classList.toggle("is-long", columns.length > 14);
     const head = page.element("tr");
     head.append(page.element("td"));
-    const body = rows.map((row) => page.element("tr"));
+    const body = rows.map(() => page.element("tr"));
     places = [[null], ...rows.map(() => [])];
     of = new Map();
     const put = (i, element, where) => {
