@@ -407,7 +407,12 @@ def _chunked(document: Document, chunker: Chunker) -> Document:
     """Return a document with the passages that a program cuts its text into; its own passages or vector stay."""
     if document.spans or not document.text:
         return document
-    return Document.of(replace(document, passages=tuple(chunker(document.text))))
+    passages = chunker(document.text)
+    if not isinstance(passages, Iterable) or isinstance(passages, str):
+        raise InputError(
+            f"the chunker returned no list for document {document.id!r}: {str(passages)[:60]!r}"
+        )
+    return Document.of(replace(document, passages=tuple(passages)))
 
 
 def _require_dimension(documents: Iterable[Document], dimension: int) -> None:
@@ -465,7 +470,7 @@ def _store(
 def _cut(work: FileUpdate, source: Document, cutter: Cutter) -> FileUpdate:
     parsed, skipped = _parsed(source)
     document = with_language(parsed)
-    if source.spans and source.text.strip():
+    if source.spans:
         own = [
             (span.start, span.end, b"" if span.vector is None else as_unit(span.vector))
             for span in source.spans

@@ -44,7 +44,7 @@ class Document:
             passage, however long, and is not encoded. None to cut and encode it.
         passages: the text's passages, in order; () to cut it. Each is its text, its span (start, end), or a mapping
             with `text` or with `start` and `end`, and maybe a `vector`. Without a vector, a passage that is longer than
-            the model reads is cut.
+            the model reads is cut. Text outside of the passages is kept, but not searched.
     """
 
     id: str
@@ -71,8 +71,12 @@ class Document:
                 own["metadata"] = {**values, **own.get("metadata", {})}
             if "id" in own:
                 own["id"] = document_id(own["id"])
-            if "text" not in own and own.get("passages"):
-                own["text"] = _joined(own["passages"])
+            if (
+                "text" not in own
+                and "passages" in own
+                and (items := _as_list(own["passages"], "a document"))
+            ):
+                own["text"] = _joined(items)
             missing = [name for name in ("id", "text") if name not in own]
             if missing:
                 raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
@@ -107,13 +111,16 @@ class Document:
         Raises:
             InputError: a vector is none, or a passage is not part of the text.
         """
-        if self.vector is None and not len(self.passages):
-            return self
         name = f"document {self.id!r}"
-        if self.vector is not None and len(self.passages):
+        items = _as_list(self.passages, name)
+        if self.vector is None and not items:
+            return self if self.passages == () else replace(self, passages=())
+        if self.vector is not None and items:
             raise InputError(f"{name} has a vector and passages. Give each passage its vector.")
+        if not (self.text.strip() or self.title.strip()):
+            raise InputError(f"{name} has a vector, but neither a text nor a title by which it is shown.")
         vector = None if self.vector is None else own_embedding(self.vector, name)
-        return replace(self, vector=vector, passages=tuple(_spans(self.text, self.passages, name)))
+        return replace(self, vector=vector, passages=tuple(_spans(self.text, items, name)))
 
     def _check(self) -> None:
         for name in ("id", "text", "title"):
@@ -142,7 +149,8 @@ class Document:
     def spans(self) -> tuple[PassageSpan, ...]:
         """The own passages of a document that `of` or `stored` has returned; one of the whole text for a `vector`."""
         if self.vector is not None:
-            return (PassageSpan(0, len(self.text), cast("tuple[float, ...]", self.vector)),)
+            text = self.text if self.text.strip() else self.title
+            return (PassageSpan(0, len(text), cast("tuple[float, ...]", self.vector)),)
         return cast("tuple[PassageSpan, ...]", tuple(self.passages))
 
     @property
@@ -201,25 +209,47 @@ def _joined(passages: Any) -> str:
     return "\n\n".join(texts)
 
 
+def _as_list(passages: Any, name: str) -> list[Any]:
+    """Return own passages as a list; [] for None.
+
+    Raises:
+        InputError: they are no list.
+    """
+    if hasattr(passages, "tolist"):
+        passages = passages.tolist()
+    if passages is None:
+        return []
+    if isinstance(passages, str | bytes | Mapping) or not isinstance(passages, Iterable):
+        raise InputError(f"the passages of {name} are no list: {str(passages)[:60]!r}")
+    return list(passages)
+
+
 def _spans(text: str, passages: Iterable[Any], name: str) -> Iterator[PassageSpan]:
     """Yield the spans of own passages; of a repeated text, the first place that is not before the previous passage."""
     after = 0
     for number, item in enumerate(passages, 1):
         owner = f"passage {number} of {name}"
         values = _passage_values(item)
-        start, end, part = values.get("start"), values.get("end"), values.get("text")
+        part = values.get("text")
         if isinstance(part, str):
             start = text.find(part, after)
             end = start + len(part)
             if start < 0:
                 raise InputError(f"{owner} is not in its text after the previous passage: {part[:60]!r}")
-        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)):
+        else:
+            start, end = (_place(values.get(name)) for name in ("start", "end"))
+        if not 0 <= start < end <= len(text):
             raise InputError(
                 f"{owner} is neither a text nor a span of its {len(text):,} characters: {str(item)[:60]}"
             )
         after = start
         vector = values.get("vector", values.get("embedding"))
         yield PassageSpan(start, end, None if vector is None else own_embedding(vector, owner))
+
+
+def _place(value: Any) -> int:
+    """Return a place in a text as a number; -1 if it is none."""
+    return int(value) if isinstance(value, Integral) else -1
 
 
 def _passage_values(item: Any) -> Mapping[str, Any]:

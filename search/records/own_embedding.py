@@ -36,7 +36,8 @@ def own_embedding(value: ArrayLike, owner: str) -> tuple[float, ...]:
     import numpy as np
 
     try:
-        numbers = np.asarray(value, dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinite numbers are refused below
+            numbers = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
         numbers = np.empty(0, dtype=np.float32)
     if numbers.ndim != 1 or not numbers.size:

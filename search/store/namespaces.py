@@ -34,6 +34,10 @@ def namespace_path(index: Path, name: str) -> Path:
         InputError: the name is empty, too long, or not Unicode.
         IndexDamaged: the folder is a link.
     """
+    if not isinstance(name, str):
+        raise InputError(f"a namespace has a text as its name, not {name!r}.")
+    if outer_index(index) != index:
+        raise InputError(f"'{name_of_namespace(index)}' is a namespace, which has none of its own.")
     try:
         folder = "".join(
             character

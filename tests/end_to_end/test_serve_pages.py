@@ -526,8 +526,8 @@ def test_the_open_document_is_in_the_address(
     until(lambda: state(browser).get("doc") == [str(second)])
     browser.refresh()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-here"))
-    shown = "return document.querySelector('.hit.is-shown').dataset.passage"
-    until(lambda: browser.execute_script(shown) == str(second))
+    beside = "return document.querySelector('.hit.is-shown').dataset.passage"
+    until(lambda: browser.execute_script(beside) == str(second))
 
 
 def test_the_server_ranks_where_the_bound_does_not_hold(

@@ -108,6 +108,13 @@ def test_a_name_that_cannot_be_a_folder_is_refused(index: Index, name: str) -> N
         index.upsert({"id": "a", "text": "b"}, namespace=name)
 
 
+def test_a_namespace_has_none_of_its_own_and_a_text_as_its_name(index: Index) -> None:
+    with pytest.raises(InputError, match="'acme' is a namespace, which has none of its own"):
+        index.namespace("acme").upsert({"id": "a", "text": "b"}, namespace="inner")
+    with pytest.raises(InputError, match="not 5"):
+        index.upsert({"id": "a", "text": "b"}, namespace=5)  # type: ignore[arg-type]
+
+
 def test_the_index_of_a_folder_has_no_namespaces(indexed: Path) -> None:
     with pytest.raises(InputError, match="belongs to the folder"):
         Index.open(indexed).namespace("acme")

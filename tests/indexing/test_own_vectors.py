@@ -168,6 +168,10 @@ def test_a_rerank_of_a_passage_without_token_vectors_says_so(index: Index, tiny:
         ({"text": "a", "passages": [3]}, "passage 1 of document 'a'"),
         ({"passages": [(0, 1)]}, "needs passages that are texts"),
         ({"text": "a", "vector": [1.0], "passages": ["a"]}, "Give each passage its vector"),
+        ({"text": "abc", "passages": "abc"}, "the passages of document 'a' are no list"),
+        ({"text": "abc", "passages": {"text": "abc"}}, "the passages of document 'a' are no list"),
+        ({"text": " ", "vector": [1.0, 2.0]}, "neither a text nor a title by which it is shown"),
+        ({"text": "a", "vector": [1e300, 1.0]}, "not finite"),
     ],
 )
 def test_what_is_no_vector_and_no_passage_is_refused(
@@ -209,3 +213,19 @@ def test_a_rebuild_with_another_model_does_not_mix_embeddings(
     with pytest.raises(InputError, match="bring embeddings of .* cannot be compared"):
         Index.create("own", model=str(other_model), rebuild=True)
     assert index.get("a")[0].vector is not None
+
+
+def test_a_title_stands_for_a_missing_text_and_keeps_the_vector(index: Index, tiny: Encoder) -> None:
+    vector = direction(1, tiny)
+    report = index.upsert({"id": "picture", "text": "", "title": "A heron", "vector": vector})
+    (hit,) = index.query(vector=vector)
+    assert (report.encoded, hit.text, hit.own_vector) == (0, "A heron", True)
+    assert hit.score == pytest.approx(1) and index.check().ok
+
+
+def test_passages_may_be_missing_or_an_array(index: Index) -> None:
+    assert index.upsert({"id": "a", "text": TEXT, "passages": None, "vector": None}).encoded == 1
+    index.upsert({"id": "a", "text": TEXT, "passages": np.array([[0, 23], [24, 42]])})
+    assert [(span.start, span.end) for span in index.get("a")[0].spans] == [(0, 23), (24, 42)]
+    with pytest.raises(InputError, match="the chunker returned no list for document 'b'"):
+        index.upsert({"id": "b", "text": TEXT}, chunker=lambda text: None)  # type: ignore[arg-type, return-value]
