@@ -77,6 +77,8 @@ def search(
     question, so say so or rephrase it. `text` has the sentences that answer, at the lines of `place`; fetch reads on.
     If the right document is there without the answer, search again in it: path:FILE question."""
     if isinstance(query, list):
+        if next:
+            raise InputError("next continues a single question. Pass that question alone.")
         share = max(FEWEST_TOKENS, max_tokens // len(query))
         first, *others = [_search(served, text, index, k, None, share, options) for text in query]
         return first.model_copy(update={"more": others or None})
@@ -467,6 +469,7 @@ def _fetch(
     notes = list(index.notes)
     if generation != id_.generation:
         notes.append("The index has changed since the search that returned this id.")
+    notes += _about_records(document, passage, lines)
 
     def make(start: int, stop: int, cut: str = "") -> answers.FetchAnswer:
         return _fetched(document, passage, id_, (start, stop), cut, notes)
@@ -492,6 +495,16 @@ def _fetch(
     return answer
 
 
+def _about_records(document: DocumentText, passage: StoredPassage, lines: str | None) -> list[str]:
+    """Return a note if the requested lines go beyond the record of a file that the answer is from."""
+    file, mark, _ = document.document.rpartition("#")
+    last = int(lines.rpartition("-")[2]) if lines else 0
+    if not mark or document.kind not in CONVERTED_KINDS or last <= passage.line_end:
+        return []
+    rest = f"{file}:{passage.line_end + 1}-{last}"
+    return [f"This is one record of '{file}'. For the lines after it, fetch {rest}."]
+
+
 def _named(served: AppState, text: str) -> tuple[library.Index, PassageId, str | None]:
     """Return the index and the passage that an agent names by an ID, or by a path; and the lines after the path.
 
@@ -504,11 +517,15 @@ def _named(served: AppState, text: str) -> tuple[library.Index, PassageId, str |
         if _PASSAGE_ID.search(text):
             raise
         problem = error
-    path, lines = text, None
+    path, at, lines = text, text, None
     if match := _PATH_AND_LINES.fullmatch(text):
-        path, lines = match["path"], f"{match['first']}-{match['last'] or match['first']}"
+        path, at = (
+            match["path"],
+            f"{match['path']}:{match['first']}",
+        )  # of a table, the row at the first line
+        lines = f"{match['first']}-{match['last'] or match['first']}"
     for name, index in served.named(None).items():
-        for tried, lines_of_path in ((path, lines), (text, None)):
+        for tried, lines_of_path in ((at, lines), (path, lines), (text, None)):
             with suppress(SearchError):
                 ids = searcher_of(index).passages_at(_within(index, tried))
                 if ids:
