@@ -217,9 +217,10 @@ class Index:
                 measured in words.
             encoder_name: name that identifies a function's embeddings; None uses the function's
                 `__name__`.
-            analyzer: function from a word in lower case to further words by which texts with it are found, such as its
-                lemma. It is identified by its `__name__`. `open` needs it, too, to store documents, and to find the
-                further words of a query. Quoted words have none.
+            analyzer: function from a word in lower case to further words, such as its lemma or synonyms. A word of a
+                text counts as a keyword of the query if one is a further word of the other, or if both have the same;
+                quoted words have none. It is identified by its `__name__`. `open` needs it, too, to store documents
+                and to find the further words of a query.
             rebuild: build an existing index again from the documents that it contains, whatever its format.
                 Embeddings of the same model are taken over; tags and labels are not. The old index answers queries
                 until the new one is complete, and is kept as `index.db.old` if a document in it is damaged.

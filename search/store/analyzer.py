@@ -48,48 +48,74 @@ class Analyzer:
             raise InputError("analyzer must be a function with a name, which identifies it in the index.")
         return cls(name, function)
 
-    def tokens(self, word: str) -> list[str]:
-        """Return the tokens of the further words of a word."""
-        further = self.analyze(word.casefold())
-        if isinstance(further, str):
-            further = [further]
-        return [letters_token(_LANGUAGE, folded(form)) for form in dict.fromkeys(further) if form]
+    def further_words(self, word: str) -> list[str]:
+        """Return the further words of a word, in lower case.
+
+        Raises:
+            InputError: the function returned no words.
+        """
+        answer = self.analyze(word.casefold())
+        words = (
+            [answer]
+            if isinstance(answer, str)
+            else list(answer)
+            if isinstance(answer, Iterable)
+            else [answer]
+        )
+        if not all(isinstance(item, str) for item in words):
+            raise InputError(
+                f"the analyser '{self.name}' returned {answer!r:.60} for the word {word!r}. Return a list of words."
+            )
+        return [folded(item) for item in dict.fromkeys(words) if item.strip()]
 
     def tokens_of(self, text: str) -> str:
-        """Return the tokens of all words of a text, separated by spaces."""
+        """Return the tokens of the further words of a text, separated by spaces."""
         return " ".join(
-            token for start, end in word_spans(text) for token in self.tokens(text[start:end])
+            _token(further)
+            for start, end in word_spans(text)
+            for further in self.further_words(text[start:end])
         )
 
     def with_forms(
         self, terms: Sequence[IndexTerm], query: str, stemmer: Stemmer, vocabulary: StemLookup
     ) -> list[IndexTerm]:
-        """Return the terms of a query with their further words that occur; phrases in quotes have none."""
+        """Return the terms of a query with their forms that occur; phrases in quotes have none.
+
+        A word of a text counts as a word of the query if one is a further word of the other, or if both have the same.
+        """
 
         def forms(term: IndexTerm) -> Iterator[WordForm]:
-            if len(term.stems) == 1 and query[term.start - 1 : term.start] != '"':
-                for stem, *_ in stemmer.stems(self.tokens(term.text)):
-                    if vocabulary.has(stem):
-                        yield WordForm(stem)
+            if len(term.stems) != 1 or query[term.start - 1 : term.start] == '"':
+                return
+            further = self.further_words(term.text)
+            tokens = [_token(word) for word in dict.fromkeys([folded(term.text), *further])]
+            for stems in stemmer.stems([*tokens, *further]):
+                if len(stems) == 1 and stems != term.stems and vocabulary.has(stems[0]):
+                    yield WordForm(stems[0])
 
-        return [term._replace(forms=(*term.forms, *forms(term))) for term in terms]
+        return [term._replace(forms=(*term.forms, *dict.fromkeys(forms(term)))) for term in terms]
 
     def spans(
         self, terms: Sequence[IndexTerm], words: Sequence[IndexTerm], stemmer: Stemmer
     ) -> list[list[tuple[int, int]]]:
-        """Return the spans of the words of a text that have a further word of each term."""
-        stems = [
-            {stem for of_token in stemmer.stems(self.tokens(word.text)) for stem in of_token}
-            for word in words
-        ]
+        """Return the spans of the words of a text that count as each term."""
+        own: list[set[str]] = []
+        for word in words:
+            stems = stemmer.stems([_token(further) for further in self.further_words(word.text)])
+            own.append({*(stem for of_token in stems for stem in of_token), *word.stems})
         return [
             [
-                word[1:3]
-                for word, own in zip(words, stems, strict=True)
-                if own & {form.stem for form in term.forms}
+                (word.start, word.end)
+                for word, stems in zip(words, own, strict=True)
+                if stems & {form.stem for form in term.forms}
             ]
             for term in terms
         ]
+
+
+def _token(word: str) -> str:
+    """Return the token of a further word."""
+    return letters_token(_LANGUAGE, word)
 
 
 def require_analyzer(stored: str | None, analyzer: Analyzer | None) -> None:

@@ -44,6 +44,39 @@ def test_a_word_finds_texts_with_another_form_of_it(index: Index, tiny: Encoder)
     plain.close()
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("car", ["1", "3"]), ("vehicle", ["1", "3"]), ("auto", ["1"]), ("boat", []), ('"vehicle"', ["3"])],
+)
+def test_a_further_word_counts_in_both_directions(tiny: Encoder, query: str, expected: list[str]) -> None:
+    def synonyms(word: str) -> list[str]:
+        return {"car": ["auto", "vehicle"]}.get(word, [])
+
+    with Index.create(encoder=tiny, analyzer=synonyms) as index:
+        index.upsert(
+            [
+                {"id": "1", "text": "A red car."},
+                {"id": "2", "text": "A bird."},
+                {"id": "3", "text": "Any vehicle."},
+            ]
+        )
+        hits = index.query(query, mode="lexical")
+        assert sorted(hit.document for hit in hits) == expected
+        for hit in hits:
+            assert abs(index.explain(query, hit).residual) < 1e-9
+
+
+@pytest.mark.parametrize("words", [None, 5, [5], [None]])
+def test_an_analyser_that_returns_no_words_is_named(tiny: Encoder, words: Any) -> None:
+    def broken(word: str) -> Any:
+        return words
+
+    with Index.create(encoder=tiny, analyzer=broken) as index:
+        with pytest.raises(InputError, match="the analyser 'broken' returned .* for the word 'Two'"):
+            index.upsert(DOCUMENTS)
+        assert len(index) == 0
+
+
 def test_the_score_is_split_by_the_words_that_were_typed_and_found(index: Index) -> None:
     (hit,) = index.query("mouse", mode="lexical")
     why = index.explain("mouse", hit)
