@@ -88,6 +88,8 @@ def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
 def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
     if get_origin(type_) is Literal and value not in get_args(type_):
         raise InputError(f"unknown {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
+    if value is None:
+        raise InputError(f"{name} is None. Leave it out for the default, {option.default}.")
     if isinstance(value, float) and math.isnan(value):
         raise InputError(f"{name} is not a number.")
     if option.le is not None and value > option.le:

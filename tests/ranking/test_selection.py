@@ -45,6 +45,7 @@ def test_a_rank_means_the_same_passage_on_every_page(
     [
         ({"offset": -1}, "offset is -1"),
         ({"min_score": float("nan")}, "min_score is not a number"),
+        ({"per_document": None}, "per_document is None. Leave it out for the default, 3"),
         ({"k": 0}, "k is 0"),
         ({"per_document": -2}, "per_document is -2"),
     ],
