@@ -95,7 +95,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_MOST_NAMESPACES = 64  # that stay open
+_MOST_NAMESPACES = 16  # that stay open: each thread that asks has a connection to each
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
