@@ -32,9 +32,9 @@ from search.records.hits import Absence, Coverage, Hit, Hits, Verdict
 from search.records.option_tools import select_options
 from search.records.options import EngineName, SelectionOptions
 from search.searcher import is_list
-from search.store.home import is_own, short_name
+from search.store.home import is_own, typed_name
 from search.store.layout import all_indexes
-from search.store.namespaces import MARK, name_of_namespace, outer_index
+from search.store.namespaces import outer_index
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -302,10 +302,8 @@ def name_of(index: Index) -> str:
 
     A namespace has the name of its index and its own: "tickets@acme".
     """
-    if is_own(index.path):
-        return short_name(index.path)
-    outer = outer_index(index.path)
-    return index.name if outer == index.path else f"{outer}{MARK}{name_of_namespace(index.path)}"
+    is_named = is_own(index.path) or outer_index(index.path) != index.path
+    return typed_name(index.path) if is_named else index.name
 
 
 def _document(hit: Hit) -> tuple[str, str]:

@@ -128,7 +128,9 @@ class Cutter:
         for chunk in self._chunks(read):
             for part, n_tokens in self._halved(read, source, chunk):
                 after = passages[-1].end if passages else 0
-                passages.append(_passage(document, source, part, n_tokens + self._tokens.special, after))
+                passages.append(
+                    _passage_with_marks(document, source, part, n_tokens + self._tokens.special, after)
+                )
         return passages
 
     def cut_at(self, document: ParsedDocument, places: Iterable[tuple[int, int, bytes]]) -> list[Passage]:
@@ -149,20 +151,17 @@ class Cutter:
             place = _stripped(read.text, source.visible_offset(start), source.visible_offset(end))
             chunk = Chunk(place[0], *place, (), (), 0, 0, context=context)
             if vector:
-                passages.append(_own_passage(document, source, start, end, context, vector, 0))
+                passages.append(_passage(document, source, start, end, context, 0, vector))
                 continue
             if chunk.start == chunk.end:
                 continue
             parts = [*self._halved(read, source, chunk)]
             if len(parts) == 1:
                 n_tokens = parts[0][1] + self._tokens.special
-                context_of_part = parts[0][0].context
-                passages.append(
-                    _own_passage(document, source, start, end, context_of_part, b"", n_tokens)
-                )
+                passages.append(_passage(document, source, start, end, parts[0][0].context, n_tokens))
                 continue
             passages += [
-                _passage(document, source, part, n_tokens + self._tokens.special, start)
+                _passage_with_marks(document, source, part, n_tokens + self._tokens.special, start)
                 for part, n_tokens in parts
             ]
         return passages
@@ -314,7 +313,7 @@ def without_markup(document: ParsedDocument) -> tuple[ParsedDocument, VisibleTex
     return read, source
 
 
-def _passage(
+def _passage_with_marks(
     document: ParsedDocument, source: VisibleText, chunk: Chunk, n_tokens: int, after: int
 ) -> Passage:
     """Map a chunk to its span in the source, including adjacent marks on its first and last line.
@@ -324,31 +323,20 @@ def _passage(
     """
     start, end = source.span(chunk.start, chunk.end)
     start, end = source.with_marks(document.text, start, end, after)
-    line_start, line_end = document.lines.span(start, end)
-    return Passage(
-        start=start,
-        end=end,
-        text=document.text[start:end],
-        heading=chunk.heading,
-        context=chunk.context,
-        line_start=line_start,
-        line_end=line_end,
-        n_tokens=n_tokens,
-        page=document.page(start),
-        hidden=source.hidden(start, end),
-    )
+    passage = _passage(document, source, start, end, chunk.context, n_tokens)
+    return replace(passage, heading=chunk.heading)
 
 
-def _own_passage(
+def _passage(
     document: ParsedDocument,
     source: VisibleText,
     start: int,
     end: int,
     context: str,
-    vector: bytes,
     n_tokens: int,
+    vector: bytes = b"",
 ) -> Passage:
-    """Return the passage of a span of the source, as a program has cut it."""
+    """Return the passage of a span of the source."""
     line_start, line_end = document.lines.span(start, end)
     return Passage(
         start=start,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from search.encoding import Encoder
     from search.encoding.prompts import Role
+    from search.records.contents import StoredPassage
     from search.records.option_tools import Ranking
     from search.records.tokens import TokenVectors
     from search.store.snapshot import Snapshot, Store
@@ -355,12 +356,15 @@ def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPar
     """Return a passage or document as a part of a query."""
     mean = snapshot.embeddings(passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
     length = _length(mean, f"the passages of '{example}'")
-    name = str(example)
-    if isinstance(example, int):
-        name = PurePosixPath(snapshot.passage(example).document).stem
+    name = name_of_example(snapshot.passage(example)) if isinstance(example, int) else str(example)
     return QuestionPart(
         f"{'like' if weight > 0 else 'unlike'} {name}", weight, (mean / length).astype(np.float32)
     )
+
+
+def name_of_example(passage: StoredPassage) -> str:
+    """Return the name of a passage that hits should resemble, in the parts of a score."""
+    return PurePosixPath(passage.document).stem
 
 
 def passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:

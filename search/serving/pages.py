@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
@@ -18,7 +17,7 @@ from search.explaining.deletion_test import deletion_test
 from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.indexes import absences
-from search.ranking.question import without_operators
+from search.ranking.question import name_of_example, without_operators
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText
@@ -169,7 +168,7 @@ def _why_none(index: Index, params: PageParams) -> str:
     words, restricts = without_operators(params.q)
     return no_hits(
         words,
-        index.status().passages,
+        searcher_of(index).store.facts.passages,
         ["the filters"] if params.named().is_filtered else [],
         restricts=restricts,
         by_keywords=params.words or params.mode == "lexical" or params.weight == 0,
@@ -211,13 +210,8 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
         absent,
         no_hits=none,
         why=opened,
-        examples={id_: _name_of_example(index, id_) for id_ in (*params.more, *params.less)},
+        examples={id_: name_of_example(index.passage(id_)) for id_ in (*params.more, *params.less)},
     )
-
-
-def _name_of_example(index: Index, passage: int) -> str:
-    """Return the name of a passage that hits should resemble, as its part of a score has it."""
-    return PurePosixPath(index.passage(passage).document).stem
 
 
 @router.get("/what-if", include_in_schema=False)

@@ -34,9 +34,17 @@ def require_own_server(index: Path, remedy: str) -> None:
         )
 
 
+def typed_name(index: Path) -> str:
+    """Return what selects an index: its name if it is under `home()`, else its path; "tickets@acme" for a namespace."""
+    if is_own(index):
+        return short_name(index)
+    outer = outer_index(index)
+    return str(index) if outer == index else f"{outer}{MARK}{name_of_namespace(index)}"
+
+
 def index_option(index: Path) -> str:
-    """Return the option that selects an index: its name if it is under `home()`, else its path."""
-    return f"--index {quoted(short_name(index) if is_own(index) else index)}"
+    """Return the option that selects an index; see `typed_name`."""
+    return f"--index {quoted(typed_name(index))}"
 
 
 def index_command(index: Path, folders: Folders | None, *, rebuild: bool = False) -> str:

@@ -440,6 +440,13 @@ def test_an_explanation_is_saved_as_an_image(open_page: Callable[..., webdriver.
     assert head.startswith(b"\x89PNG") and int.from_bytes(head[16:20], "big") == 2400
 
 
+MOVE_SLIDER = """
+    const slider = document.querySelector("[name=weight]");
+    slider.value = arguments[0];
+    slider.dispatchEvent(new Event("input", {bubbles: true}));
+    return document.querySelector(".changed").hidden;"""
+
+
 def test_what_if_ranks_at_once_as_the_server_does(
     open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
@@ -452,15 +459,10 @@ def test_what_if_ranks_at_once_as_the_server_does(
             "return performance.getEntriesByType('resource').some((one) => one.name.includes('what-if'))"
         )
     )
-    move = """
-        const slider = document.querySelector("[name=weight]");
-        slider.value = arguments[0];
-        slider.dispatchEvent(new Event("input", {bubbles: true}));
-        return document.querySelector(".changed").hidden;"""
-    until(lambda: not browser.execute_script(move, 0.9))
+    until(lambda: not browser.execute_script(MOVE_SLIDER, 0.9))
     index = indexes[0]
     for weight in (0.5, 0.9, 0.65):
-        browser.execute_script(move, weight)
+        browser.execute_script(MOVE_SLIDER, weight)
         hits = index.query(QUERY, 5, weight=weight)
         until(lambda hits=hits: passages(browser) == [hit.passage_id for hit in hits])
         for hit, card in zip(hits, browser.find_elements(By.CSS_SELECTOR, ".hit"), strict=True):
@@ -487,12 +489,7 @@ def test_a_late_answer_does_not_replace_the_hits_of_a_later_weight(
     """The slider is moved on while an answer for its last place is on its way."""
     browser = open_page(f"/?q={QUERY}&k=5", width=1440)
     browser.find_element(By.NAME, "weight").send_keys("")
-    move = """
-        const slider = document.querySelector("[name=weight]");
-        slider.value = arguments[0];
-        slider.dispatchEvent(new Event("input", {bubbles: true}));
-        return document.querySelector(".changed").hidden;"""
-    until(lambda: not browser.execute_script(move, 0.9))
+    until(lambda: not browser.execute_script(MOVE_SLIDER, 0.9))
     browser.execute_script("""
         const really = window.fetch;
         window.arrived = 0;
@@ -508,7 +505,7 @@ def test_a_late_answer_does_not_replace_the_hits_of_a_later_weight(
         slider.value = 0.3;
         slider.dispatchEvent(new Event("change", {bubbles: true}));
         document.querySelector("#ask").requestSubmit();""")  # asks the server for 0.3
-    browser.execute_script(move, 0.65)
+    browser.execute_script(MOVE_SLIDER, 0.65)
     until(lambda: browser.execute_script("return window.arrived"))
     hits = indexes[0].query(QUERY, 5, weight=0.65)
     assert passages(browser) == [hit.passage_id for hit in hits]
