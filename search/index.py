@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from weakref import finalize
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import InputError, SearchError
+from search.errors import IndexNotFound, InputError, SearchError
 from search.ranking.question import Example, Query
 from search.records.hits import Cluster, Hit, Hits
 from search.records.memory_document import document_id
@@ -32,7 +32,13 @@ from search.records.reports import Upserted
 from search.searcher import Searcher, combined_filter, encoder_from, take_encoder
 from search.store.analyzer import Analyze, Analyzer
 from search.store.contents import require_contents
-from search.store.layout import DATABASE, find_index, index_path_for, index_path_of
+from search.store.layout import (
+    DATABASE,
+    find_index,
+    index_path_for,
+    index_path_of,
+    require_no_namespace,
+)
 from search.store.namespaces import namespaces
 from search.store.opening import opened, store_at
 from search.store.settings import FolderPaths, Folders
@@ -65,6 +71,8 @@ if TYPE_CHECKING:
     AnyHit: TypeAlias = Hit | int | str | Path
     Ids: TypeAlias = str | int | Iterable[str | int]
     OnProgress: TypeAlias = Callable[[Progress], None]
+
+_TRIES = 10  # attempts to write to a namespace that is removed at the same time
 
 
 class Index:
@@ -241,6 +249,10 @@ class Index:
         """
         from search.indexing.start import create
 
+        if name and not rebuild:
+            require_no_namespace(
+                str(name), "Create or open its index, and call the method namespace of that."
+            )
         index_path = index_path_of(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
             require_contents(index_path / DATABASE)
@@ -375,17 +387,7 @@ class Index:
             InputError: a document is invalid, or the index belongs to a folder.
             IndexLocked: another process has been writing to the index for a minute.
         """
-        from search.indexing.memory import upsert
-
-        searcher = self._searcher.within(namespace, create=True)
-        return upsert(
-            searcher.memory_folder,
-            searcher.encoder,
-            documents,
-            chunker=chunker,
-            analyzer=searcher.store.analyzer,
-            progress=progress,
-        )
+        return self._store(documents, namespace, chunker, progress)
 
     def add(
         self,
@@ -401,18 +403,37 @@ class Index:
             InputError: a document with the same ID exists; or as for `upsert`.
             IndexLocked: as for `upsert`.
         """
-        from search.indexing.memory import upsert
+        return self._store(documents, namespace, chunker, progress, new=True)
 
-        searcher = self._searcher.within(namespace, create=True)
-        return upsert(
-            searcher.memory_folder,
-            searcher.encoder,
-            documents,
-            new=True,
-            chunker=chunker,
-            analyzer=searcher.store.analyzer,
-            progress=progress,
-        )
+    def _store(
+        self,
+        documents: Documents,
+        namespace: str | None,
+        chunker: Chunker | None,
+        progress: OnProgress | None,
+        *,
+        new: bool = False,
+    ) -> Upserted:
+        """Store documents; see `upsert` and `add`."""
+        from search.indexing.memory import checked, upsert
+
+        valid = checked(documents, chunker)  # before a namespace is created for them
+        tries = 1 if namespace is None else _TRIES
+        while True:
+            searcher = self._searcher.within(namespace, create=True)
+            try:
+                return upsert(
+                    searcher.memory_folder,
+                    searcher.encoder,
+                    valid,
+                    new=new,
+                    analyzer=searcher.store.analyzer,
+                    progress=progress,
+                )
+            except IndexNotFound:  # another thread or process removed the namespace in the meantime
+                tries -= 1
+                if not tries:
+                    raise
 
     def delete(
         self, ids: Ids | None = None, *, where: Filter | None = None, namespace: str | None = None

@@ -33,7 +33,7 @@ from search.ranking.question import (
     parse_query,
     query_fits,
 )
-from search.ranking.rank import ScoreScale, rank_passages, ranked, scored
+from search.ranking.rank import ScoreScale, rank_passages, ranked, require_same_passage, scored
 from search.ranking.selection import Selection
 from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
@@ -163,13 +163,6 @@ class Searcher:
                 offline=offline,
                 engine=engine,
             )
-        stored_analyzer = None
-        if store.local and store.facts.folders.memory:
-            with reading(store.files / DATABASE) as connection:
-                stored_analyzer = one_meta(connection, "analyzer")
-        if analyzer is not None:
-            require_analyzer(stored_analyzer, analyzer)
-            store.analyzer = analyzer
         if encoder is not None:
             chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
             actual = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
@@ -184,10 +177,14 @@ class Searcher:
                 trusted=is_trusted(store),
             )
         searcher = cls(store, chosen, offline, engine)
-        if stored_analyzer and analyzer is None:
+        stored = searcher._stored_analyzer()
+        if analyzer is not None:
+            require_analyzer(stored, analyzer)
+            store.analyzer = analyzer
+        elif stored:
             searcher.conversion_notes = (
-                f"words of a query find only themselves: the analyser '{stored_analyzer}' is missing "
-                f"(Index.open(..., analyzer={stored_analyzer}))",
+                f"words of a query find only themselves: the analyser '{stored}' is missing "
+                f"(Index.open(..., analyzer={stored}))",
             )
         return searcher
 
@@ -281,22 +278,34 @@ class Searcher:
             return self
         self.store.facts.folders.require_memory()
         path = namespace_path(self.store.path, namespace)
+        if not is_index(path):
+            if not create:
+                return None
+            from search.indexing.memory import create_namespace
+
+            require_analyzer(self._stored_analyzer(), self.store.analyzer)
+            create_namespace(path, self.encoder, self.store.analyzer)
+            with self._lock:  # it may have been removed, and is another one now
+                self._namespaces.pop(namespace, None)
         with self._lock:
             inner = self._namespaces.pop(namespace, None)
-        if inner is None or not is_index(path):
-            if not is_index(path):
-                if not create:
-                    return None
-                from search.indexing.memory import create_namespace
-
-                create_namespace(path, self.encoder, self.store.analyzer)
-            inner = Searcher(Store(path, self.store.analyzer), offline=self.offline, engine=self.engine)
-        with self._lock:
+            if inner is None:
+                inner = Searcher(
+                    Store(path, self.store.analyzer), offline=self.offline, engine=self.engine
+                )
             self._namespaces[namespace] = inner  # the one used last comes last
             if len(self._namespaces) > _MOST_NAMESPACES:
                 del self._namespaces[next(iter(self._namespaces))]
         inner.load_encoders_with(self._encoder_of_namespace)
+        inner.conversion_notes = self.conversion_notes
         return inner
+
+    def _stored_analyzer(self) -> str | None:
+        """Return the name of the analyser that the index was created with; None without one."""
+        if not self.store.local or not self.store.facts.folders.memory:
+            return None
+        with reading(self.store.files / DATABASE) as connection:
+            return cast("str | None", one_meta(connection, "analyzer"))
 
     def _encoder_of_namespace(self, fingerprint: Fingerprint, **options: Any) -> Encoder:
         """Return the encoder of a namespace: this index's, unless only one of them was rebuilt with another model."""
@@ -561,6 +570,11 @@ class Searcher:
         """Return the fields that can narrow a search; see `Index.facets`."""
         ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
         with self.store.reading() as snapshot:
+            if among:
+                stored = snapshot.stored([hit.passage_id for hit in among])
+                for hit in among:
+                    if hit.passage_id in stored:  # others are gone since the query
+                        require_same_passage(hit, stored[hit.passage_id])
             return snapshot.facets(combined_filter(where=where), ids)
 
     @encodes_pending

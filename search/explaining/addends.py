@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding import Encoder
-from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
+from search.ranking.rank import require_same_passage
 from search.ranking.rerank import LateInteraction
 from search.ranking.words import occurrences
 from search.records.contents import StoredPassage
@@ -22,7 +22,6 @@ from search.records.option_tools import Ranking
 from search.records.options import LATE_SHARE
 from search.records.shares import Term
 from search.records.tokens import TokenVectors
-from search.records.visible_text import visible
 from search.store.snapshot import Snapshot
 from search.store.token_vectors import stored_positions
 
@@ -124,14 +123,7 @@ class AddendFinder:
             InputError: the hit's passage is no longer in the index, or the hit is from another index.
         """
         passage = snapshot.passage(hit.passage_id)
-        if (visible(passage.text, passage.hidden), passage.context) != (
-            visible(hit.text, hit.hidden),
-            hit.context,
-        ):
-            raise InputError(
-                f"passage {hit.passage_id} of this index differs from the hit. Explain a hit from "
-                "a query to this index."
-            )
+        require_same_passage(hit, passage)
         assert self._query.embedding is not None
         ranking = hit.ranking
         if ranking not in fusions:

@@ -8,16 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from search.errors import IndexNotFound
+from search.errors import IndexNotFound, SearchError
 from search.records.reports import DocumentChanges
 from search.store.database import one_meta, reading
 from search.store.file_states import document_hashes
 from search.store.files import DATABASE
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 SECONDS_BETWEEN = 1.0
 """Seconds between two looks at the generation."""
@@ -71,12 +67,7 @@ class ChangeSubscription:
     def __enter__(self) -> ChangeSubscription:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,6 +83,8 @@ class ChangeSubscription:
                 changes = self._finder.changes()
             except IndexNotFound:  # it was removed
                 return
+            except SearchError:  # it cannot be read at the moment: a backup is being restored, say
+                changes = None
             if changes and changes.documents:
                 self._callback(changes)
             if is_last:

@@ -61,15 +61,17 @@ from search.store.database import (
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import (
     DATABASE,
+    UNFINISHED,
     WORK,
     delete_leftovers,
     delete_work,
     remove_index,
+    removed,
     writer_lock,
 )
 from search.store.home import is_own, rebuild_command
 from search.store.layout import is_index, require_usable_path
-from search.store.namespaces import UNFINISHED, namespace_path, namespaces
+from search.store.namespaces import namespace_path, namespaces
 from search.store.passages import SnapshotReader
 from search.store.segments import flush, segment_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
@@ -108,9 +110,12 @@ def create_namespace(path: Path, encoder: Encoder, analyzer: Analyzer | None = N
     try:
         new.rename(path)
     except OSError:
-        remove_index(new)
-        if not is_index(path):
-            raise
+        if is_index(path):  # the other process was faster
+            remove_index(new)
+            return
+        # A folder without an index: the lock of a writer that waited while a namespace of this name was removed.
+        remove_index(path)
+        new.rename(path)
 
 
 def _initialise(writer: Writer, encoder: Encoder, analyzer: Analyzer | None) -> PassageSettings:
@@ -144,14 +149,38 @@ def rebuild(
         StorageFull: there is no room for the new index; the old one stays.
     """
     started = time.monotonic()
+    inner = {name: namespace_path(index, name) for name in namespaces(index)}
+    for path in (index, *inner.values()):  # nothing is rebuilt if one of them is refused
+        _require_rebuildable(path / DATABASE, encoder, analyzer)
     others = tuple(
-        f"namespace '{name}': {rebuild(namespace_path(index, name), encoder, progress, analyzer).documents} documents"
-        for name in namespaces(index)
+        f"namespace '{name}': {_rebuild(path, encoder, progress, analyzer).documents} documents"
+        for name, path in inner.items()
     )
+    report = _rebuild(index, encoder, progress, analyzer)
+    return replace(report, notes=(*report.notes, *others), seconds=time.monotonic() - started)
+
+
+def _require_rebuildable(database: Path, encoder: Encoder, analyzer: Analyzer | None) -> None:
+    """Raise an error if an index cannot be rebuilt with an encoder and an analyser; see `rebuild`."""
+    meta = legible_meta(database)
+    if is_of_later_format(meta):
+        require_format(meta, database)
+    require_analyzer(meta.get("analyzer"), analyzer)
+    before = legible_fingerprint(database)
+    if before is None or before.weights != encoder.fingerprint.weights:
+        _require_same_model(database, encoder, _legible(stored_contents(database)))
+
+
+def _rebuild(
+    index: Path,
+    encoder: Encoder,
+    progress: Callable[[Progress], None] | None,
+    analyzer: Analyzer | None,
+) -> Report:
+    """Rebuild an index without its namespaces; see `rebuild`."""
     database, new = index / DATABASE, index / WORK / DATABASE
-    require_analyzer(legible_meta(database).get("analyzer"), analyzer)
     with writer_lock(index, _PATIENCE), translated(database):
-        if is_of_later_format(meta := legible_meta(database)):
+        if is_of_later_format(meta := legible_meta(database)):  # another process may have rebuilt it
             require_format(meta, database)
         delete_work(index)
         new.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
@@ -161,7 +190,7 @@ def rebuild(
             report = replace(report, notes=(*report.notes, note))
         with reading(database) as connection:
             delete_leftovers(index, segment_files(connection))
-    return replace(report, notes=(*report.notes, *others), seconds=time.monotonic() - started)
+    return report
 
 
 def opened_earlier(
@@ -207,8 +236,7 @@ def _build_again(
     """
     contents = stored_contents(old)
     damaged = [item for item in contents if isinstance(item, DamagedDocument)]
-    documents = [item.document if isinstance(item, DamagedDocument) else item for item in contents]
-    by_id = {document.id: document for document in documents if document is not None}
+    by_id = {document.id: document for document in _legible(contents)}
     _require_same_model(old, encoder, by_id.values())
     with writing(new) as writer:
         writer.put_meta(**carried_over(old))
@@ -233,6 +261,14 @@ def _build_again(
     if annotators:
         notes.append(f"tags and labels are not taken over: {', '.join(annotators)}. Create them again.")
     return replace(report, folder=MEMORY, notes=(*report.notes, *notes)), bool(damaged)
+
+
+def _legible(contents: Iterable[Document | DamagedDocument]) -> Iterator[Document]:
+    """Yield the documents of an index, with the damaged ones that can be read."""
+    for item in contents:
+        document = item.document if isinstance(item, DamagedDocument) else item
+        if document is not None:
+            yield document
 
 
 def _require_same_model(database: Path, encoder: Encoder, documents: Iterable[Document]) -> None:
@@ -264,33 +300,42 @@ def exported(
             yield item.document
 
 
+def checked(documents: Documents, chunker: Chunker | None = None) -> list[Document]:
+    """Return documents in the form in which they are stored.
+
+    Args:
+        chunker: cuts texts into passages; None for seewhy's own way.
+
+    Raises:
+        InputError: a document is invalid.
+    """
+    valid = [_normal(Document.of(document)) for document in _several(documents)]
+    return valid if chunker is None else [_chunked(document, chunker) for document in valid]
+
+
 def upsert(
     index: Path,
     encoder: Encoder,
-    documents: Documents,
+    documents: Sequence[Document],
     *,
     new: bool = False,
-    chunker: Chunker | None = None,
     analyzer: Analyzer | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Upserted:
-    """Store documents, replacing those with the same IDs; only passages with a new text are encoded.
+    """Store checked documents, replacing those with the same IDs; only passages with a new text are encoded.
 
     Args:
         new: raise an error if an ID exists or occurs twice; else the last document of an ID counts.
-        chunker: cuts texts into passages; None for seewhy's own way.
         analyzer: the analyser that the index was created with.
 
     Raises:
-        InputError: a document is invalid, or the index belongs to a folder; nothing was stored.
+        InputError: a document does not fit, or the index belongs to a folder; nothing was stored.
         FingerprintMismatch: the index was built with another model.
         IndexLocked: another process has been writing to the index for a minute.
+        IndexNotFound: the index was removed.
     """
-    checked = [_normal(Document.of(document)) for document in _several(documents)]
-    if chunker is not None:
-        checked = [_chunked(document, chunker) for document in checked]
     with _opened(index, analyzer) as writer:
-        return _upserted(writer, index, encoder, checked, new=new, progress=progress)
+        return _upserted(writer, index, encoder, documents, new=new, progress=progress)
 
 
 def set_metadata(
@@ -387,10 +432,13 @@ def _opened(index: Path, analyzer: Analyzer | None = None) -> Iterator[Writer]:
     """
     with reading(index / DATABASE) as connection:
         Folders.from_meta(meta_of(connection, index / DATABASE)).require_memory()
-    with writer_lock(index, _PATIENCE), writing(index / DATABASE) as writer:
-        writer.analyzer = analyzer
-        yield writer
-        delete_leftovers(index, segment_files(writer.connection))
+    with writer_lock(index, _PATIENCE):
+        if not is_index(index):  # it was removed while this writer waited
+            raise removed(index)
+        with writing(index / DATABASE) as writer:
+            writer.analyzer = analyzer
+            yield writer
+            delete_leftovers(index, segment_files(writer.connection))
 
 
 def _normal(document: Document) -> Document:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search.errors import InputError
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import add_siblings, diverse, select, with_ranks, without_copies
 from search.ranking.verdict import FIRST_HITS, about_identifiers, answerability
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from search.store.null_distribution import Baseline
     from search.store.passages import Copied
     from search.store.snapshot import Ids, Snapshot, Store
+
+
+def require_same_passage(hit: Hit, passage: StoredPassage) -> None:
+    """Raise InputError if a hit is of another index than a passage with its ID, or of an earlier state."""
+    if (hit.visible_text, hit.context) != (passage.visible_text, passage.context):
+        raise InputError(
+            f"passage {hit.passage_id} of this index differs from the hit. Pass hits of a query to this index."
+        )
 
 
 def ranked(

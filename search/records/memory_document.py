@@ -65,18 +65,17 @@ class Document:
         if isinstance(source, Mapping):
             values = dict(source)
             own = {name: values.pop(name) for name in _FIELDS & values.keys()}
-            if "vector" not in own and is_embedding(values.get("embedding")):
+            if own.get("vector") is None and is_embedding(values.get("embedding")):
                 own["vector"] = values.pop("embedding")
-            if values:
-                own["metadata"] = {**values, **own.get("metadata", {})}
+            metadata = own.get("metadata")
+            if values and (metadata is None or isinstance(metadata, Mapping)):
+                own["metadata"] = {**values, **(metadata or {})}
             if "id" in own:
                 own["id"] = document_id(own["id"])
-            if (
-                "text" not in own
-                and "passages" in own
-                and (items := _as_list(own["passages"], "a document"))
-            ):
-                own["text"] = _joined(items)
+            if "passages" in own:
+                own["passages"] = _as_list(own["passages"], f"document {own.get('id')!r}")
+            if "text" not in own and own.get("passages"):
+                own["text"] = _joined(own["passages"])
             missing = [name for name in ("id", "text") if name not in own]
             if missing:
                 raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
@@ -225,14 +224,18 @@ def _as_list(passages: Any, name: str) -> list[Any]:
 
 
 def _spans(text: str, passages: Iterable[Any], name: str) -> Iterator[PassageSpan]:
-    """Yield the spans of own passages; of a repeated text, the first place that is not before the previous passage."""
-    after = 0
+    """Yield the spans of own passages.
+
+    A text is sought after the end of the previous passage, then after its beginning, as passages may overlap.
+    """
+    before = after = 0  # beginning and end of the previous passage
     for number, item in enumerate(passages, 1):
         owner = f"passage {number} of {name}"
         values = _passage_values(item)
         part = values.get("text")
         if isinstance(part, str):
             start = text.find(part, after)
+            start = text.find(part, before) if start < 0 else start
             end = start + len(part)
             if start < 0:
                 raise InputError(f"{owner} is not in its text after the previous passage: {part[:60]!r}")
@@ -242,7 +245,7 @@ def _spans(text: str, passages: Iterable[Any], name: str) -> Iterator[PassageSpa
             raise InputError(
                 f"{owner} is neither a text nor a span of its {len(text):,} characters: {str(item)[:60]}"
             )
-        after = start
+        before, after = start, end
         vector = values.get("vector", values.get("embedding"))
         yield PassageSpan(start, end, None if vector is None else own_embedding(vector, owner))
 

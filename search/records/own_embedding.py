@@ -38,7 +38,7 @@ def own_embedding(value: ArrayLike, owner: str) -> tuple[float, ...]:
     try:
         with np.errstate(over="ignore"):  # infinite numbers are refused below
             numbers = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.empty(0, dtype=np.float32)
     if numbers.ndim != 1 or not numbers.size:
         raise InputError(f"the vector of {owner} is not a list of numbers.")

@@ -30,7 +30,7 @@ from search.errors import (
 )
 from search.files import create, patiently, sync_folder
 from search.records.fingerprint import Fingerprint
-from search.store.files import DATABASE, refused, require_no_link
+from search.store.files import DATABASE, refused, removed, require_no_link
 from search.store.home import (
     check_command,
     export_command,
@@ -364,8 +364,15 @@ def _of_sqlite(database: Path, error: Exception) -> SearchError:
             f"another process has locked '{database}' for more than {_WAIT_SECONDS:.0f} seconds. Try again when it has "
             "finished."
         )
-    if database.exists() and not os.access(database, os.R_OK):
-        return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
+    try:
+        database.stat()
+    except FileNotFoundError:
+        return removed(database.parent)
+    except OSError:
+        pass  # the message of SQLite tells more
+    else:
+        if not os.access(database, os.R_OK):
+            return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
     return IndexDamaged(
         f"cannot read '{database}' ({message}). To see what is wrong, run: {check_command(database.parent)}"
     )

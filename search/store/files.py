@@ -22,13 +22,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search import files
-from search.errors import AccessDenied, IndexDamaged, IndexLocked, StorageFull
+from search.errors import AccessDenied, IndexDamaged, IndexLocked, IndexNotFound, StorageFull
 from search.files import PRIVATE_FILE, bytes_in, create, open_file, patiently, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK, NAMESPACES = "ann", "tmp", "namespaces"
+UNFINISHED = ".new-"
+"""Beginning of the name of a folder in which a namespace is created, or removed."""
 _MAX_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
 # Seconds to wait for the lock: `is_being_written` takes it for a moment.
 _LOCK_WAIT = 0.5
@@ -158,21 +160,43 @@ def remove_index(index: Path) -> None:
         IndexLocked: another process is writing to the index.
         IndexDamaged: a file of the index is a link.
     """
+    namespaces = _namespace_folders(index)
+    for namespace in namespaces:
+        with writer_lock(namespace):  # while one of them is written, nothing is deleted
+            pass
     with writer_lock(index):
-        folder = index / NAMESPACES
-        for namespace in sorted(folder.iterdir()) if folder.is_dir() else []:
-            require_no_link(namespace)
-            if (namespace / DATABASE).is_file():
-                remove_index(namespace)
-        _remove_if_empty(folder)
-        delete_leftovers(index, ())
-        _remove_if_empty(index / VECTORS)
-        delete_database(index)
-        for path in index.iterdir():
+        for namespace in namespaces:
+            remove_index(namespace)
+        _remove_if_empty(index / NAMESPACES)
+        gone = _moved_away(index)
+        delete_leftovers(gone, ())
+        _remove_if_empty(gone / VECTORS)
+        delete_database(gone)
+        for path in gone.iterdir():
             if _KEPT_DATABASE.fullmatch(path.name):
                 _delete(path)
-    _delete(index / LOCK)  # on Windows a file that is open cannot be deleted
-    _remove_if_empty(index)
+    for name in (LOCK, HOLDER):  # on Windows a file that is open cannot be deleted
+        _delete(gone / name)
+    _remove_if_empty(gone)
+
+
+def _namespace_folders(index: Path) -> list[Path]:
+    """Return the folders of an index's namespaces; raise IndexDamaged if one is a link."""
+    folder = index / NAMESPACES
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in paths:
+        require_no_link(path)
+    return [path for path in paths if (path / DATABASE).is_file()]
+
+
+def _moved_away(index: Path) -> Path:
+    """Rename the folder of a namespace, so that it is gone at once, for writers that wait; return its path."""
+    if index.parent.name != NAMESPACES or index.name.startswith(UNFINISHED):
+        return index
+    gone = index.with_name(f"{UNFINISHED}{os.urandom(8).hex()}")
+    with suppress(OSError):  # Windows does not rename a folder with open files
+        return index.rename(gone)
+    return index
 
 
 def delete_database(index: Path) -> None:
@@ -216,20 +240,28 @@ def writer_lock(index: Path, wait: float = _LOCK_WAIT) -> Iterator[None]:
     Raises:
         IndexLocked: another process holds the lock; the message names the process and its start time.
         IndexDamaged: a file of the index is a link.
+        IndexNotFound: the index is gone, or was removed and created again in the meantime.
     """
     from filelock import FileLock, Timeout
 
     require_own_names(index)
 
     lock = FileLock(index / LOCK, timeout=wait, mode=PRIVATE_FILE)
+    if (before := _identity(index)) is None:
+        raise removed(index)
     try:
         lock.acquire()
+    except FileNotFoundError:
+        raise removed(index) from None
     except Timeout:
         raise IndexLocked(
             f"{_holder(index)} is writing to the index in '{index}'. Try again when it has finished."
         ) from None
     except OSError as error:
         raise refused(error, index) from None
+    if _identity(index) != before:
+        lock.release()
+        raise removed(index)
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         try:
@@ -242,6 +274,20 @@ def writer_lock(index: Path, wait: float = _LOCK_WAIT) -> Iterator[None]:
         with suppress(OSError):  # a note that stays does no harm
             (index / HOLDER).unlink()
         lock.release()
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a folder, which another one of its path does not have; None without one."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def removed(index: Path) -> IndexNotFound:
+    """Return the error for an index that was removed while it was used."""
+    return IndexNotFound(f"the index in '{index}' was removed.")
 
 
 def is_being_written(index: Path) -> bool:

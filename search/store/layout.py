@@ -68,10 +68,13 @@ def index_path_for(folders: Folders, name: str | None) -> Path:
         name: name or path that the user chose for the index; None to derive a name from the folders.
 
     Raises:
-        InputError: the index has documents from memory.
+        InputError: the index has documents from memory, or the name is that of a namespace.
     """
     if not name:
         return next(_candidate_paths(folders))
+    require_no_namespace(
+        name, "Namespaces have documents from memory; choose another name for the index."
+    )
     index = index_path_of(name)
     require_no_contents(index / DATABASE)
     return index
@@ -217,17 +220,28 @@ def _index_by_name(name: str | Path) -> Path:
 def as_namespace(name: str) -> tuple[str, str] | None:
     """Split "tickets@acme" into the names of an index and a namespace; None for the name of an index.
 
-    In a path only the last part is split, and only if it names an existing index: other folders may have the mark, too.
+    It is split at the first mark that stands behind an existing index, as namespaces and folders may have marks, too.
+    Without such an index, only a name is split, and no path.
     """
     if is_index(Path(name).expanduser()):
         return None
-    first = max(name.rfind("/"), name.rfind(os.sep)) + 1
-    marks = [at for at, character in enumerate(name) if character == MARK and at > first]
-    for at in marks:
-        index, namespace = name[:at], name[at + len(MARK) :]
-        if namespace and (not first or is_index(Path(index).expanduser())):
+    inner = [at for at, character in enumerate(name) if character == MARK and 0 < at < len(name) - 1]
+    splits = [(name[:at], name[at + len(MARK) :]) for at in inner]
+    for index, namespace in splits:
+        own = home() / "indexes" / index
+        if is_index(Path(index).expanduser()) or (not _is_path(index) and is_index(own)):
             return index, namespace
-    return None
+    return splits[0] if splits and not _is_path(name) else None
+
+
+def require_no_namespace(name: str, remedy: str) -> None:
+    """Raise InputError if the name of a new index is that of a namespace.
+
+    Args:
+        remedy: what to do instead.
+    """
+    if as_namespace(name):
+        raise InputError(f"'{name}' names a namespace. {remedy}")
 
 
 def _is_path(name: str) -> bool:

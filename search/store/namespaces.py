@@ -15,13 +15,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from search.errors import InputError
-from search.store.files import DATABASE, NAMESPACES, require_no_link
+from search.store.files import DATABASE, NAMESPACES, UNFINISHED, require_no_link
 
 MARK = "@"
 """Stands between the name of an index and that of a namespace: "tickets@acme"."""
-
-UNFINISHED = ".new-"
-"""Beginning of the name of a folder in which a namespace is created."""
 
 _LONGEST = 200  # characters of a folder's name; a file system takes 255 bytes
 _PLAIN = re.compile(r"[a-z0-9_-]")
@@ -78,4 +75,5 @@ def name_of_namespace(path: Path) -> str:
 
 def outer_index(path: Path) -> Path:
     """Return the index that a namespace belongs to; another index is returned as it is."""
-    return path.parent.parent if path.parent.name == NAMESPACES else path
+    outer = path.parent.parent
+    return outer if path.parent.name == NAMESPACES and (outer / DATABASE).is_file() else path

@@ -125,6 +125,18 @@ def test_namespaces_and_a_rebuild_keep_the_analyser(index: Index, tiny: Encoder,
     assert ids(again, "mouse") == ids(again, "mouse", namespace="acme") == ["mice"]
 
 
+def test_a_namespace_is_created_with_the_analyser_of_its_index_or_not_at_all(
+    index: Index, tiny: Encoder
+) -> None:
+    without = Index.open(index.path, encoder=tiny)
+    with pytest.raises(InputError, match="analyser 'lemmas'"):
+        without.upsert(DOCUMENTS, namespace="acme")
+    assert index.namespaces() == []
+    index.upsert(DOCUMENTS, namespace="acme")
+    assert ids(index, "mouse", namespace="acme") == ["mice"]
+    assert "the analyser 'lemmas' is missing" in " ".join(without.namespace("acme").notes)
+
+
 def test_another_analyser_and_one_without_a_name_are_refused(
     index: Index, tiny: Encoder, tmp_path: Path
 ) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from search import DocumentChanges, Encoder, Index
-from search.indexing.document_changes import ChangeFinder
+from search.indexing.document_changes import SECONDS_BETWEEN, ChangeFinder
 
 LONG = 60  # seconds to wait for what takes about one
 
@@ -74,6 +75,19 @@ def test_a_namespace_reports_its_own_changes_only(index: Index) -> None:
     index.upsert({"id": "n", "text": "The cup."}, namespace="acme")
     assert finder.changes() is None
     assert (changes := inner.changes()) and changes.added == ("n",)
+
+
+def test_a_subscription_outlives_an_index_that_cannot_be_read_for_a_moment(index: Index) -> None:
+    events: Events = queue.Queue()
+    database = index.path / "index.db"
+    content = database.read_bytes()
+    subscription = index.on_change(events.put)
+    database.write_bytes(b"damaged" * 1_000)
+    time.sleep(1.5 * SECONDS_BETWEEN)
+    database.write_bytes(content)
+    index.upsert({"id": "d", "text": "A bird."})
+    assert events.get(timeout=LONG).added == ("d",)
+    subscription.close()
 
 
 def test_a_removed_index_ends_its_subscriptions(index: Index) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from search import Document, Encoder, Index, IndexNotFound, InputError
+from search import Document, Encoder, Index, IndexLocked, IndexNotFound, InputError
 from search.index import searcher_of
+from search.store import files
 from search.store.namespaces import name_of_namespace, namespace_path
 from tests.conftest import Run
 
@@ -227,3 +231,120 @@ def test_a_folder_with_an_at_sign_is_no_namespace(
     assert run("upsert", "-i", f"{place}@acme", file)[0] == 0
     assert Index.open(place).namespaces() == ["acme"]
     assert Index.open(f"{place}@acme").ids() == ["a"]
+
+
+def test_a_writer_that_waited_for_a_removal_writes_to_a_new_namespace(
+    index: Index, tiny: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleting = threading.Event()
+    delete = files.delete_database
+
+    def slowly(path: Path) -> None:
+        deleting.set()
+        time.sleep(0.2)
+        delete(path)
+
+    monkeypatch.setattr(files, "delete_database", slowly)
+    inner = index.namespace("acme")
+    removal = threading.Thread(target=inner.remove)
+    removal.start()
+    assert deleting.wait(60)
+    index.upsert({"id": "z", "text": OTHER}, namespace="acme")
+    removal.join()
+    assert index.ids(namespace="acme") == ["z"] and index.check().ok
+    assert set(index.namespaces()) == {"Acme", "acme"}
+
+
+def test_a_namespace_that_is_removed_and_written_at_the_same_time_stays_usable(
+    index: Index, tiny: Encoder
+) -> None:
+    openers = [Index.open(index.path, encoder=tiny) for _ in range(3)]
+    for number in range(12):
+        name = f"t{number}"
+        index.upsert({"id": "1", "text": OTHER}, namespace=name)
+        start = threading.Barrier(3)
+
+        def write(opener: Index, name: str = name, start: threading.Barrier = start) -> None:
+            start.wait()
+            for n in range(5):
+                opener.upsert({"id": str(n), "text": SECRET}, namespace=name)
+
+        def remove(name: str = name, start: threading.Barrier = start, wait: int = number) -> None:
+            start.wait()
+            time.sleep(0.01 * (wait % 6))
+            openers[2].namespace(name).remove()
+
+        with ThreadPoolExecutor() as pool:
+            tasks = [pool.submit(write, opener) for opener in openers[:2]] + [pool.submit(remove)]
+        assert [task.exception() for task in tasks] == [None] * 3
+        assert index.upsert({"id": "x", "text": OTHER}, namespace=name).added == 1
+    assert index.check().ok
+
+
+def test_a_folder_that_a_removal_left_is_no_obstacle(index: Index) -> None:
+    folder = namespace_path(index.path, "acme")
+    index.namespace("acme").remove()
+    folder.mkdir(exist_ok=True)
+    (folder / "writer.lock").touch()
+    assert index.upsert({"id": "z", "text": OTHER}, namespace="acme").added == 1
+
+
+def test_a_removal_that_meets_a_writer_removes_nothing(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with files.writer_lock(namespace_path(index.path, "acme")), pytest.raises(IndexLocked):
+        index.remove()
+    assert index.namespaces() == ["Acme", "acme"] and index.count(namespace="Acme") == 2
+
+
+def test_a_refused_rebuild_changes_no_namespace(
+    tiny_model: Path, own_home: Path, other_model: Path
+) -> None:
+    index = Index.create("tickets", model=str(tiny_model))
+    index.upsert({"id": "a", "text": SECRET}, namespace="acme")
+    vector = [1.0] * index.encoder.dimension
+    index.upsert({"id": "a", "text": OTHER, "vector": vector}, namespace="own")
+    before = index.namespace("acme").fingerprint
+    with pytest.raises(InputError, match="bring embeddings of"):
+        Index.create("tickets", model=str(other_model), rebuild=True)
+    again = Index.open("tickets", model=str(tiny_model))
+    assert again.namespace("acme").fingerprint == before
+    assert again.query("zyxword", namespace="acme")[0].text == SECRET
+
+
+def test_a_namespace_may_have_a_slash_in_its_name(index: Index, own_home: Path) -> None:
+    with Index.create("tickets", encoder=index.encoder) as tickets:
+        tickets.upsert({"id": "a", "text": SECRET}, namespace="org/team")
+        assert Index.open("tickets@org/team", encoder=index.encoder).ids() == ["a"]
+        with pytest.raises(IndexNotFound):
+            Index.open("tickets@org/other", encoder=index.encoder)
+    assert [path.name for path in (own_home / "indexes").iterdir()] == ["tickets"]
+
+
+def test_no_index_is_created_by_the_name_of_a_namespace(index: Index, notes: Path) -> None:
+    name = f"{index.path}@new"
+    with pytest.raises(InputError, match="names a namespace"):
+        Index.create(name, encoder=index.encoder)
+    with pytest.raises(InputError, match="names a namespace"):
+        Index.build(notes, index=name, encoder=index.encoder)
+    assert index.namespaces() == ["Acme", "acme"]
+
+
+def test_a_folder_called_namespaces_holds_indexes_with_namespaces(tiny: Encoder, tmp_path: Path) -> None:
+    with Index.create(str(tmp_path / "namespaces" / "tickets"), encoder=tiny) as index:
+        index.upsert({"id": "a", "text": SECRET}, namespace="acme")
+        assert index.ids(namespace="acme") == ["a"]
+
+
+def test_a_refused_document_creates_no_namespace(index: Index) -> None:
+    with pytest.raises(InputError):
+        index.upsert({"id": "a", "text": OTHER, "passages": [(0, 999)]}, namespace="new")
+    assert index.namespaces() == ["Acme", "acme"]
+
+
+def test_hits_of_one_namespace_are_not_counted_in_another(index: Index) -> None:
+    hits = index.query("water", namespace="Acme", all_copies=True)
+    index.facets(among=hits, namespace="Acme")  # its own hits are accepted
+    for name in (None, "acme"):
+        with pytest.raises(InputError, match="differs from the hit"):
+            index.facets(among=hits, namespace=name)

@@ -172,6 +172,8 @@ def test_a_rerank_of_a_passage_without_token_vectors_says_so(index: Index, tiny:
         ({"text": "abc", "passages": {"text": "abc"}}, "the passages of document 'a' are no list"),
         ({"text": " ", "vector": [1.0, 2.0]}, "neither a text nor a title by which it is shown"),
         ({"text": "a", "vector": [1e300, 1.0]}, "not finite"),
+        ({"text": "a", "vector": [10**400, 1]}, "the vector of document 'a' is not a list of numbers"),
+        ({"text": "a", "metadata": 5, "colour": "red"}, "the metadata of document 'a' are not a mapping"),
     ],
 )
 def test_what_is_no_vector_and_no_passage_is_refused(
@@ -229,3 +231,21 @@ def test_passages_may_be_missing_or_an_array(index: Index) -> None:
     assert [(span.start, span.end) for span in index.get("a")[0].spans] == [(0, 23), (24, 42)]
     with pytest.raises(InputError, match="the chunker returned no list for document 'b'"):
         index.upsert({"id": "b", "text": TEXT}, chunker=lambda text: None)  # type: ignore[arg-type, return-value]
+
+
+def test_passages_may_come_from_a_generator(index: Index) -> None:
+    index.upsert({"id": "a", "text": TEXT, "passages": (part for part in TEXT.split(". "))})
+    index.upsert({"id": "b", "passages": iter([TEXT, LONG])})
+    assert [len(document.spans) for document in index.get()] == [2, 2]
+
+
+def test_an_empty_vector_leaves_the_embedding(index: Index, tiny: Encoder) -> None:
+    vector = direction(1, tiny).tolist()
+    index.upsert({"id": "a", "text": TEXT, "vector": None, "embedding": vector, "metadata": None, "n": 1})
+    (document,) = index.get("a")
+    assert document.vector == pytest.approx(vector) and document.metadata == {"n": 1}
+
+
+def test_a_repeated_text_is_sought_after_the_previous_passage(index: Index) -> None:
+    index.upsert({"id": "a", "text": "Yes. No. Yes.", "passages": ["Yes.", "Yes."]})
+    assert [(span.start, span.end) for span in index.get("a")[0].spans] == [(0, 4), (9, 13)]

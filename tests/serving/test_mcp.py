@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from search import Index
+from search import Encoder, Index
 from search.index import searcher_of
 from search.serving import create_app
 from tests.conftest import Run
@@ -546,3 +546,52 @@ def test_lines_of_a_table_are_read_record_by_record_and_the_answer_says_so(
 def test_next_continues_a_single_question_only(call: Call) -> None:
     following = call("search", query=QUERY, k=1)["next"]
     assert "next continues a single question" in call("search", query=[QUERY, "a"], next=following)
+
+
+def test_a_place_in_a_namespace_is_read_in_no_other_index(tiny: Encoder) -> None:
+    with Index.create("tickets", encoder=tiny) as outer:
+        outer.upsert({"id": "T-1", "text": "The key of the outer index."})
+        outer.upsert({"id": "T-1", "text": "The key of a tenant."}, namespace="acme")
+        with TestClient(create_app(outer), base_url=ADDRESS) as client:
+            call = caller(client)
+            hit = call("search", query=QUERY, index="tickets@acme")["results"][0]
+            for place in ("T-1", hit["place"]):
+                assert "Pass one as `index`" in call("fetch", id=place)
+                assert call("fetch", id=place, index="tickets@acme")["text"] == "The key of a tenant."
+                assert call("fetch", id=place, index="tickets")["text"] == "The key of the outer index."
+            answer = call("fetch", id=hit["id"], more=[hit["id"]])
+            assert {answer["text"], answer["more"][0]["text"]} == {"The key of a tenant."}
+            assert "is not of the index 'tickets'" in call("fetch", id=hit["id"], index="tickets")
+
+
+def test_a_path_that_two_indexes_have_needs_an_index(tiny: Encoder) -> None:
+    names = ("first", "second")
+    indexes = [Index.create(name, encoder=tiny) for name in names]
+    for name, index in zip(names, indexes, strict=True):
+        index.upsert([{"id": "both", "text": f"The key of {name}."}, {"id": name, "text": "A bird."}])
+    with TestClient(create_app(*indexes), base_url=ADDRESS) as client:
+        call = caller(client)
+        assert "Pass one as `index`" in call("fetch", id="both:1-1")
+        assert call("fetch", id="both:1-1", index="second")["text"] == "The key of second."
+        assert call("fetch", id="second:1-1")["text"] == "A bird."  # only one index has it
+    for index in indexes:
+        index.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("a", "The first line.\nThe key of a."),
+        ("a:2-2", "The key of a."),
+        ("a:1-2", "The first line.\nThe key of a."),
+        ("a:5", "The key of a:5."),
+        ("a:5:1-1", "The key of a:5."),
+        ("b:12:1", "The key of b:12."),
+    ],
+)
+def test_document_ids_may_end_in_a_number(tiny: Encoder, place: str, text: str) -> None:
+    with Index.create("tickets", encoder=tiny) as index:
+        index.upsert({"id": "a", "text": "The first line.\nThe key of a."})
+        index.upsert([{"id": id_, "text": f"The key of {id_}."} for id_ in ("a:5", "b:12")])
+        with TestClient(create_app(index), base_url=ADDRESS) as client:
+            assert caller(client)("fetch", id=place, around=0)["text"].strip() == text

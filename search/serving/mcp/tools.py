@@ -52,7 +52,7 @@ Tokens = Annotated[
     Field(
         ge=FEWEST_TOKENS,
         le=MOST_TOKENS,
-        description="Maximum length of the answer; four characters count as one token.",
+        description="Limit of the answer's length; a token is four characters.",
     ),
 ]
 
@@ -65,9 +65,7 @@ def search(
     ],
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
-    next: Annotated[
-        Text | None, Field(description="`next` of the previous answer to this query.")
-    ] = None,
+    next: Annotated[Text | None, Field(description="`next` of the previous answer.")] = None,
     max_tokens: Tokens = 1_500,
     **options: Any,
 ) -> answers.SearchAnswer:
@@ -106,7 +104,7 @@ def _search(
     if coverage:
         notes.append(f"{coverage.sentence}.")
     notes += [absence.sentence for absence in absences(indexes, query)]
-    total = sum(member.status().passages for member in indexes.all)
+    total = sum(searcher_of(member).store.facts.passages for member in indexes.all)
     if not hits and not offset:
         limits = [name for name in defaults(FilterOptions) if options.get(name)]
         words, restricts = without_operators(query)
@@ -243,9 +241,7 @@ def similar(
     served: AppState,
     id: Id,
     k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
-    unlinked: Annotated[
-        bool, Field(description="Leave out documents that it links to or that link to it.")
-    ] = False,
+    unlinked: Annotated[bool, Field(description="Leave out documents linked with it.")] = False,
     max_tokens: Tokens = 1_500,
 ) -> answers.SearchAnswer:
     """Find the documents nearest to the document of a passage, such as notes on the same subject that should be linked
@@ -269,7 +265,7 @@ def similar(
                 )
                 for hit in quotes[:count]
             ],
-            total=index.status().passages,
+            total=searcher_of(index).store.facts.passages,
             index=id_.index,
             notes=list(index.notes) or None,
         )
@@ -290,7 +286,7 @@ def why_not(
         Field(description="Path of a file within the indexed folder, or an id from search."),
     ],
     index: IndexName = None,
-    k: Annotated[int, Field(ge=1, le=100, description="Number of hits of the query.")] = 5,
+    k: Annotated[int, Field(ge=1, le=100, description="Number of hits.")] = 5,
     **options: Any,
 ) -> answers.WhyNotAnswer:
     """Return the rank of a document for a query, and why it is not among the hits: others score higher, it is not
@@ -425,15 +421,16 @@ def fetch(
             description="id of a search result; or a path, as in `place`: a/keys.md:3-9.",
         ),
     ],
+    index: Annotated[Text | None, Field(description="Index of this path.")] = None,
     around: Annotated[
-        int, Field(ge=0, le=10_000, description="Number of lines before and after the passage.")
+        int, Field(ge=0, le=10_000, description="Lines before and after the passage.")
     ] = 20,
     lines: Annotated[
         str | None,
-        Field(pattern=LINES, description="Read these lines of the file instead, such as 120-180."),
+        Field(pattern=LINES, description="Read these lines instead, such as 120-180."),
     ] = None,
     offset: Annotated[
-        int, Field(ge=0, description="Characters to skip, as given in `cut` of the previous answer.")
+        int, Field(ge=0, description="Characters to skip: see `cut` of the previous answer.")
     ] = 0,
     more: Annotated[
         list[Id],
@@ -444,15 +441,21 @@ def fetch(
     """Read a passage from search with the lines around it, or any lines of a document. If the document is right but the
     answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
     share = max_tokens // (1 + len(more))
-    others = [_fetch(served, other_id, around, None, 0, share) for other_id in more]
-    first = _fetch(served, id, around, lines, offset, share)
+    others = [_fetch(served, other_id, index, around, None, 0, share) for other_id in more]
+    first = _fetch(served, id, index, around, lines, offset, share)
     return first.model_copy(update={"more": others or None})
 
 
 def _fetch(
-    served: AppState, id: str, around: int, lines: str | None, offset: int, max_tokens: int
+    served: AppState,
+    id: str,
+    index_name: str | None,
+    around: int,
+    lines: str | None,
+    offset: int,
+    max_tokens: int,
 ) -> answers.FetchAnswer:
-    index, id_, named_lines = _named(served, id)
+    index, id_, named_lines = _named(served, id, index_name)
     lines = lines or named_lines
 
     def find() -> tuple[StoredPassage, DocumentText]:
@@ -505,34 +508,71 @@ def _about_records(document: DocumentText, passage: StoredPassage, lines: str | 
     return [f"This is one record of '{file}'. For the lines after it, fetch {rest}."]
 
 
-def _named(served: AppState, text: str) -> tuple[library.Index, PassageId, str | None]:
+def _named(
+    served: AppState, text: str, index_name: str | None
+) -> tuple[library.Index, PassageId, str | None]:
     """Return the index and the passage that an agent names by an ID, or by a path; and the lines after the path.
 
     Raises:
-        InputError: no index has a document of this path.
+        InputError: no index has a document of this path, or it is not certain which one is meant.
     """
     try:
-        return *passage_of(served, text), None
+        index, id_ = passage_of(served, text)
     except InputError as error:
         if _PASSAGE_ID.search(text):
             raise
         problem = error
-    path, at, lines = text, text, None
-    if match := _PATH_AND_LINES.fullmatch(text):
-        path, at = (
-            match["path"],
-            f"{match['path']}:{match['first']}",
-        )  # of a table, the row at the first line
-        lines = f"{match['first']}-{match['last'] or match['first']}"
-    for name, index in served.named(None).items():
-        for tried, lines_of_path in ((at, lines), (path, lines), (text, None)):
-            with suppress(SearchError):
-                ids = searcher_of(index).passages_at(_within(index, tried))
-                if ids:
-                    return index, PassageId(name, index.generation, ids[0]), lines_of_path
-    raise InputError(
-        f"no document {quoted(path[:80])}. Copy the id or the place of a search result."
-    ) from problem
+    else:
+        if index_name and served.index(index_name).path != index.path:
+            raise InputError(f"id {text} is not of the index '{index_name}'. Leave out `index`.")
+        return index, id_, None
+    named = served.named(index_name)
+    matches = [
+        (index, PassageId(name, index.generation, ids[0]), lines)
+        for name, index in named.items()
+        for ids, lines in [_passages(index, text)]
+        if ids
+    ]
+    # The agent may have the path from a namespace, which has documents of its own by the same name.
+    is_unclear = len(matches) > 1 or (
+        not index_name and any(index.namespaces() for index in named.values())
+    )
+    if is_unclear:
+        raise InputError(
+            f"several indexes may have {quoted(text[:80])}. Pass one as `index`, or the id of a search result."
+        )
+    if not matches:
+        raise InputError(
+            f"no document {quoted(text[:80])}. Copy the id or the place of a search result."
+        ) from problem
+    return matches[0]
+
+
+def _passages(index: library.Index, text: str) -> tuple[tuple[int, ...], str | None]:
+    """Return the passages of the document of a path, and the lines after the path; () if there is no document."""
+    searcher = searcher_of(index)
+
+    def has_document(name: str) -> bool:
+        with suppress(SearchError):
+            return searcher.has_document(name)
+        return False
+
+    def passages(name: str) -> tuple[int, ...]:
+        with suppress(SearchError):
+            return searcher.passages_at(_within(index, name))
+        return ()
+
+    match = _PATH_AND_LINES.fullmatch(text)
+    if match and not has_document(text):
+        first, last = match["first"], match["last"] or match["first"]
+        names = [match["path"]]
+        row = f"{match['path']}:{first}"  # the row of a table at the first line
+        if not searcher.store.facts.folders.memory and not has_document(row):
+            names.insert(0, row)
+        for name in names:
+            if ids := passages(name):
+                return ids, f"{first}-{last}"
+    return passages(text), None
 
 
 _EXCEEDS = "The text exceeds max_tokens: "
