@@ -82,12 +82,12 @@ class FieldMissing(InputError):
 
 
 class WordMissing(InputError):
-    """A word to ignore in keyword matching is not a keyword of the query."""
+    """A word to leave out is not a word of the query, or not a keyword."""
 
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
         choice = f"Choose from: {', '.join(counted)}." if counted else "The query has no keywords."
-        super().__init__(f"'{word}' is not a keyword of this query, so it cannot be ignored. {choice}")
+        super().__init__(f"'{word}' is not a keyword of this query, so it cannot be left out. {choice}")
 
 
 class TextTooLong(InputError):

@@ -629,13 +629,13 @@ class Searcher:
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """Return passages with the parts of their scores.
 
-        From these parts, a web page can compute other rankings without a server: by another weight, or with some words
-        ignored. See `search.ranking.words`.
+        From these parts, a web page can compute other rankings without a server, by another weight. See
+        `search.ranking.words`.
 
         Args:
             text: as for `query`.
             n: number of best passages by cosine, and by keyword score. With a larger n, more rankings by
-                other weights and words are exact.
+                other weights are exact.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -821,8 +821,14 @@ class Searcher:
         if isinstance(question, str) and not ranking.weight and not ranking.rerank:
             return EncodedQuery(question, None)
         if isinstance(question, Question):  # its examples may be pending
-            return self.encoding_what_lacks(lambda: encoded(question, ranking, self.encoder, self.store))
-        return encoded(question, ranking, self.encoder, self.store)
+            query = self.encoding_what_lacks(lambda: encoded(question, ranking, self.encoder, self.store))
+        else:
+            query = encoded(question, ranking, self.encoder, self.store)
+        if ranking.without and ranking.weight:
+            from search.explaining.left_out import without_words
+
+            return without_words(query, ranking.without, self.encoder, self.store)
+        return query
 
     def reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:
         """Return the reranker of a ranking; None without reranking."""

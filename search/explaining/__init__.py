@@ -6,6 +6,7 @@ traced_torch.py     computed in PyTorch, for any architecture
 tracers.py          which of the two
 explanation.py    builds an `Explanation` from two texts and a score
     addends.py        addends of a score besides its cosine: keywords, rerankers
+left_out.py       a query without what some of its words add
 deletion_test.py  the cosine without the words that contribute most
 explainer.py      explanations of a ranking: why a hit, why one above another, why not
 """

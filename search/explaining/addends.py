@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,15 +60,22 @@ class IndexedHit:
 
 
 class AddendFinder:
-    """Finds the addends for the hits of one query."""
+    """Finds the addends for the hits of one query.
 
-    def __init__(self, encoder: Encoder, query: EncodedQuery) -> None:
-        self._encoder, self._query = encoder, query
+    Args:
+        query_of: returns the query as it was ranked, without the words that the ranking leaves out.
+    """
 
-    @cached_property
-    def _late(self) -> LateInteraction:
-        assert self._query.tokens is not None  # a query of several parts is not reranked
-        return LateInteraction(self._encoder, self._query.tokens)
+    def __init__(self, encoder: Encoder, query_of: Callable[[Ranking], EncodedQuery]) -> None:
+        self._encoder, self._query_of = encoder, query_of
+        self._late_interaction: LateInteraction | None = None
+
+    def _late(self, ranking: Ranking) -> LateInteraction:
+        if self._late_interaction is None:
+            tokens = self._query_of(ranking).tokens
+            assert tokens is not None  # a query of several parts is not reranked
+            self._late_interaction = LateInteraction(self._encoder, tokens)
+        return self._late_interaction
 
     def fetch(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
         """Read the data of each hit from the index."""
@@ -104,7 +110,7 @@ class AddendFinder:
 
     def _of_late(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
         """Return the addends of a hit of late interaction; `encoded` has the vectors of its passage's tokens."""
-        (matched,) = self._late.matches(
+        (matched,) = self._late(hit.ranking).matches(
             [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
         )
         share = hit.ranking.first_share
@@ -124,19 +130,20 @@ class AddendFinder:
         """
         passage = snapshot.passage(hit.passage_id)
         require_same_passage(hit, passage)
-        assert self._query.embedding is not None
         ranking = hit.ranking
+        query = self._query_of(ranking)
+        assert query.embedding is not None
         if ranking not in fusions:
-            fusions[ranking] = Fusion(snapshot, self._query, ranking)
+            fusions[ranking] = Fusion(snapshot, query, ranking)
         fusion = fusions[ranking]
         (embedding,) = snapshot.embeddings([passage.passage_id])
         terms = _terms(snapshot, fusion, ranking, passage)
         (lexical,) = fusion.keyword_scores.of(np.array([passage.passage_id]))
-        meaning = float(embedding @ self._query.embedding)
+        meaning = float(embedding @ query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(lexical)
         prepared = None
         if ranking.rerank == "late":
-            prepared = self._late.prepare(snapshot, [passage])
+            prepared = self._late(ranking).prepare(snapshot, [passage])
         return IndexedHit(passage, embedding, terms, score, prepared)
 
 

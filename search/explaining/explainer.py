@@ -20,6 +20,7 @@ from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends, IndexedHit
 from search.explaining.explanation import Layers, TextPart, TracedHits
+from search.explaining.left_out import without_words
 from search.explaining.traced import own_input
 from search.indexing.compare import walk_folder
 from search.ranking.fusion import Fusion
@@ -137,11 +138,26 @@ class Explainer:
                 query = encoded_question(query, ranking, encoder, store, explained=True)
             if isinstance(query, str):
                 query = encoded_text(query, encoder, [-1])
-            self._parts = _text_parts(query, encoder)
-        self.query, self._finder = query, AddendFinder(encoder, query)
+        self._queries: dict[tuple[str, ...], EncodedQuery] = {(): query}  # by the words that are left out
+        self.query = self._query_of(ranking)
+        self._finder = AddendFinder(encoder, self._query_of)
+
+    def _query_of(self, ranking: Ranking) -> EncodedQuery:
+        """Return the query without the words that a ranking leaves out."""
+        words = ranking.left_out
+        if words not in self._queries:
+            self._queries[words] = without_words(self._queries[()], words, self._encoder, self._store)
+        return self._queries[words]
+
+    def _prepare(self, targets: Sequence[Hit | int | str | Path]) -> None:
+        """Encode the query as the hits were ranked; while a snapshot is read, nothing else may be read."""
+        for target in targets:
+            if isinstance(target, Hit):
+                self._query_of(target.ranking)
 
     def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
         """Explain the scores of hits, or of passages named by ID; their texts are encoded together."""
+        self._prepare(targets)
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
             hits = [
@@ -153,6 +169,7 @@ class Explainer:
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """Explain why hit `a` ranks above hit `b`, word by word; see `Index.contrast`."""
+        self._prepare([a, b])
         with self._store.reading() as snapshot:
             hits = [self._hit_of(snapshot, a), self._hit_of(snapshot, b)]
             if hits[0].ranking != hits[1].ranking:
@@ -255,8 +272,18 @@ class Explainer:
         """Explain hits; `indexed` has the data of each hit from the index."""
         if not hits:
             return []
-        if not self._parts:
-            examples = ", ".join(part.name for part in self.query.parts)
+        rankings = [hit.ranking for hit in hits]
+        if len({ranking.left_out for ranking in rankings}) > 1:  # other words are left out: another query
+            return [
+                why
+                for hit, of_hit in zip(hits, indexed, strict=True)
+                for why in self._explained([hit], [of_hit])
+            ]
+        query = self._query_of(rankings[0])
+        with query_fits():
+            parts = _text_parts(query, self._encoder)
+        if not parts:
+            examples = ", ".join(part.name for part in query.parts)
             raise InputError(
                 f"the query has no text to explain, only embeddings ({examples}). An example that brings its embedding "
                 "has none; for another one, use explain_similar."
@@ -265,7 +292,7 @@ class Explainer:
             passages = self._inputs([of_hit.passage for of_hit in indexed])
         embeddings = np.stack([of_hit.embedding for of_hit in indexed])
         own = [number for number, of_hit in enumerate(indexed) if of_hit.passage.own_vector]
-        traced = TracedHits(self._encoder, self._parts, passages, embeddings, self._layers, own)
+        traced = TracedHits(self._encoder, parts, passages, embeddings, self._layers, own)
         addends = self._finder.of(hits, indexed)
         return [
             self._explanation(traced, number, hit, of_hit)
@@ -296,7 +323,7 @@ class Explainer:
         weight = hit.ranking.weight * hit.ranking.first_share
         examples = tuple(
             Term(part.name, weight * part.factor * float(part.embedding @ addends.embedding), kind="like")
-            for part in self.query.parts
+            for part in self._query_of(hit.ranking).parts
             if not part.text and weight
         )
         fields: dict[str, Any] = {} if hit.cosine is None else {"cosine": hit.cosine}
@@ -318,7 +345,7 @@ def _text_parts(query: EncodedQuery, encoder: Encoder) -> list[TextPart]:
         return [TextPart.of(encoder, part) for part in query.parts if part.text]
     assert query.embedding is not None  # a query that is explained is encoded
     (read,) = encoder.inputs([unquoted(query.text)], role="query")
-    return [TextPart(read, 1.0, query.embedding)]
+    return [TextPart(read, 1.0, query.embedding, query.left_out)]
 
 
 def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contrast:

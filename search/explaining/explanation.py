@@ -23,6 +23,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.pooling import check_layer, combined, layer_number
 from search.errors import InputError
+from search.explaining.left_out import TracesWithout
 from search.explaining.traced import MixedTraces, Traces, WholeTexts, pairs
 from search.explaining.tracers import tracer
 from search.records.explanations import Explanation
@@ -120,19 +121,21 @@ class TextPart:
 
     Attributes:
         factor: the query's cosine is the sum of the parts' cosines times these factors.
-        embedding: (d,) unit length.
+        embedding: (d,) unit length, or shorter without the addends of some tokens.
+        left_out: positions of these tokens.
     """
 
     input: ModelInput
     factor: float
     embedding: Matrix
+    left_out: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, encoder: Encoder, part: QuestionPart) -> TextPart:
         """Return a part that has a text."""
         contexts = [part.context] if part.context else None
         (read,) = encoder.inputs([part.text], contexts=contexts, role=part.role)
-        return cls(read, part.factor, part.embedding)
+        return cls(read, part.factor, part.embedding, part.left_out)
 
 
 class TracedHits:
@@ -161,7 +164,9 @@ class TracedHits:
     @cached_property
     def _query(self) -> Traces:
         # Its contributions are the addends of the score, and it is short.
-        return tracer(self._encoder).trace([part.input for part in self._parts], precise=True)
+        traces = tracer(self._encoder).trace([part.input for part in self._parts], precise=True)
+        left_out = [part.left_out for part in self._parts]
+        return TracesWithout(traces, left_out) if any(left_out) else traces
 
     @cached_property
     def _traced_passages(self) -> Traces:

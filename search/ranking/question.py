@@ -120,6 +120,7 @@ class QuestionPart:
         factor: the query's cosine is the sum of the parts' cosines times these factors.
         embedding: (d,) unit length.
         text, context, role: the encoded text, for an explanation by tokens; "" if there is none.
+        left_out: positions of tokens whose addends were taken out of the embedding, which is shorter then.
     """
 
     name: str
@@ -128,6 +129,7 @@ class QuestionPart:
     text: str = ""
     context: str = ""
     role: Role = "query"
+    left_out: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +137,17 @@ class EncodedQuery:
     """A query with its embedding.
 
     Attributes:
-        embedding: (d,) vector of unit length; None if the ranking does not need it.
+        embedding: (d,) vector of unit length, shorter without some of the words; None if the ranking does not need it.
         tokens: token vectors of the query; None if they are not needed, and for a query of several parts.
         parts: parts of the query, if it has several.
+        left_out: positions of tokens whose addends were taken out of the embedding.
     """
 
     text: str
     embedding: NDArray[np.float32] | None
     tokens: TokenVectors | None = None
     parts: tuple[QuestionPart, ...] = ()
+    left_out: tuple[int, ...] = ()
 
 
 @contextmanager

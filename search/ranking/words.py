@@ -1,4 +1,4 @@
-"""Occurrences of the query's words in passages; and candidates for hits without some words, or with another weight.
+"""Occurrences of the query's words in passages; and candidates for hits with another weight.
 
 The candidates are the best passages by meaning, by keywords and by score. The last of each list bounds that value for
 all other passages, as in the threshold algorithm (see fusion.py). A score is
@@ -68,7 +68,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Passages that can become hits with another weight, or without some of the words.
+    """Passages that can become hits with another weight.
 
     Attributes:
         generation: generation of the index, as in `Index.generation`.

@@ -109,8 +109,8 @@ class Ranking:
         weight: weight of the cosine, in [0, 1].
         rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
             it (ranking/rerank.py), "" for neither.
-        without: query words to ignore in keyword matching. They add nothing to the keyword score, and its scale stays;
-            the query's embedding still includes them.
+        without: query words that are left out. They add nothing to the keyword score, whose scale stays, and what they
+            add to the query's embedding is taken out (`search.explaining.left_out`). Rerankers read the whole query.
     """
 
     mode: Mode
@@ -123,17 +123,12 @@ class Ranking:
         """Create a ranking from options; missing options have their defaults.
 
         Raises:
-            InputError: a value is not one of the choices or out of range, a weight with another mode than "hybrid",
-                or `without` in the mode "dense".
+            InputError: a value is not one of the choices or out of range, or a weight with another mode than "hybrid".
         """
         own = complete(options, RerankOptions)
         mode, weight, without = own["mode"], own["weight"], own["without"]
         if weight is not None and mode != "hybrid":
             raise InputError(f"weight applies only to mode 'hybrid', not to '{mode}'. Omit one of them.")
-        if without and mode == "dense":
-            raise InputError(
-                "mode 'dense' uses no keywords, so none can be ignored. Choose another mode."
-            )
         fixed = {"dense": 1.0, "lexical": 0.0}
         own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
         own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
@@ -143,6 +138,11 @@ class Ranking:
     def first_share(self) -> float:
         """Weight of the score before reranking in the final score: 1 without a reranker, 0 with a cross-encoder."""
         return {"": 1.0, "late": 1 - LATE_SHARE}.get(self.rerank, 0.0)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Words that are left out of the query's embedding."""
+        return self.without if self.by_meaning else ()
 
     @property
     def by_meaning(self) -> bool:

@@ -82,7 +82,8 @@ class RankingOptions(ModeOptions, total=False):
         ),
     ]
     without: Annotated[
-        Sequence[str] | None, Option(None, "Ignore this word in keyword matching.", "WORD", "Ranking")
+        Sequence[str] | None,
+        Option(None, "Leave this word of the query out of the score.", "WORD", "Ranking"),
     ]
 
 

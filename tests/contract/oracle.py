@@ -217,12 +217,14 @@ class Oracle:
         weight: float = 0.75,
         phrases: bool = False,
         without: Sequence[str] = (),
+        removed: Any = 0.0,
         passes: Callable[[Row], bool] = lambda row: True,
     ) -> Ranking:
-        """Every passage that passes, best first; with equal scores by id."""
+        """Every passage that passes, best first; with equal scores by id. `removed` is taken off each cosine."""
         weight = {"dense": 1.0, "lexical": 0.0}.get(mode, weight)
         keywords = self.keywords(query, phrases, without)
-        scores = (1 - weight) * keywords + (weight * self.cosines(self.embedding(query)) if weight else 0)
+        cosines = self.cosines(self.embedding(query)) - removed if weight else 0
+        scores = (1 - weight) * keywords + weight * cosines
         ranked = [
             (float(score), row)
             for score, row, word in zip(scores, self.rows, keywords, strict=True)

@@ -260,16 +260,32 @@ def test_digits_with_punctuation_are_one_term(tmp_path: Path, tiny_model: Path) 
         index.query("-water path:*.txt")
 
 
-def test_words_that_are_left_out_add_nothing(index: search.Index, oracle: Oracle) -> None:
+def test_words_that_are_left_out_add_nothing_to_keywords_and_meaning(
+    index: search.Index, oracle: Oracle
+) -> None:
+    """What an explanation of the whole query says that they add is taken off every passage's cosine, exactly."""
     query = "open water of the folder"
+    whys = index.explain(query, [row.id for row in oracle.rows], mode="dense")
     for without in (["water"], ["open", "folder"]):
-        for mode in ("hybrid", "lexical"):
+        removed = np.array(
+            [
+                sum(item.contribution for item in why.query_words() if item.word.text in without)
+                for why in whys
+            ]
+        )
+        assert np.abs(removed).max() > 0.01
+        for mode in ("hybrid", "lexical", "dense"):
             expected = [
                 item
-                for item in oracle.ranking(query, mode, without=without)
-                if mode == "hybrid" or item[0] > 0
+                for item in oracle.ranking(query, mode, without=without, removed=removed)
+                if mode != "lexical" or item[0] > 0
             ]
-            assert_ranked(index.query(query, k=10_000, mode=mode, without=without, **ALL), expected)
+            hits = index.query(query, k=10_000, mode=mode, without=without, **ALL)
+            assert_ranked(hits, expected)
+            for why in index.explain(query, hits[:3]):
+                assert abs(why.residual) < SCORE
+                left_out = [item for item in why.query_words() if item.word.text in without]
+                assert left_out and all(item.contribution == 0 for item in left_out)
     with pytest.raises(search.InputError):
         index.query(query, without=["zebra"])
 

@@ -45,10 +45,6 @@ def random_change(rng: random.Random, pool: Candidates) -> dict[str, Any]:
     options: dict[str, Any] = {"k": rng.choice([1, 5, 10, 30])}
     if pool.mode == "hybrid" and rng.random() < 0.6:
         options["weight"] = rng.choice([0, 1, rng.random(), rng.random()])
-    if pool.terms and rng.random() < 0.6:
-        options["without"] = rng.sample(
-            pool.terms, rng.choice([0, 1, 1, 2, len(pool.terms)]) % (len(pool.terms) + 1)
-        )
     if rng.random() < 0.4:
         options |= {"per_document": rng.choice([0, 1, 2]), "all_copies": rng.random() < 0.5}
         options["min_score"] = rng.choice([None, 0.2, 0.5, 0.8])

@@ -1,8 +1,10 @@
-"""Words of a query that do not count: their addends vanish, and nothing else changes."""
+"""Words of a query that are left out: their addends vanish, and nothing else changes."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import search
@@ -39,7 +41,10 @@ def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
         ({"without": ["lock"]}, "'lock' is not a keyword of this query"),
         ({"without": ["open door"]}, "'open door' is not a keyword"),
         ({"without": [""]}, "'' is not a keyword"),
-        ({"without": ["open"], "mode": "dense"}, "mode 'dense' uses no keywords"),
+        (
+            {"without": ["lock"], "mode": "dense"},
+            "'lock' is not a keyword .* Choose from: open, door, zebra.",
+        ),
     ],
 )
 def test_names_of_no_keyword_are_refused(
@@ -49,6 +54,46 @@ def test_names_of_no_keyword_are_refused(
         index.query("open door zebra", **options)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
         index.explain("open door zebra", 1, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("layer", [None, 0, 1, -1, "mean:2"])
+def test_every_layer_splits_a_score_without_a_word(index: search.Index, layer: Any) -> None:
+    query = "open the water door"
+    hits = index.query(query, k=3, without=["door", "water"], explain=True, layer=layer)
+    for hit, why in zip(hits, index.explain(query, hits, layer=layer), strict=True):
+        assert why.residual == pytest.approx(0, abs=1e-6)
+        assert hit.explanation and hit.explanation.residual == pytest.approx(0, abs=1e-6)
+        for side in ("query", "passage"):
+            np.testing.assert_allclose(why.layers(side).sum(axis=1), why.cosine, atol=1e-6)
+        offsets = why.offsets.query.sum() + why.offsets.passage.sum() + why.offsets.both
+        assert why.contributions.sum() + offsets == pytest.approx(why.cosine, abs=1e-5)
+
+
+def test_hits_without_different_words_are_explained_together(index: search.Index) -> None:
+    query = "open the water door"
+    hits = [*index.query(query, k=2, without=["door"]), *index.query(query, k=2)]
+    whys = index.explain(query, hits)
+    assert [abs(why.residual) < 1e-6 for why in whys] == [True] * 4
+
+
+def test_the_parts_of_a_query_leave_out_a_word(index: search.Index) -> None:
+    query = search.Question.of("open the door", ("cold water", 0.5), like=[1])
+    hits = index.query(query, k=3, without=["door"], explain=True)
+    for hit in hits:
+        assert hit.explanation and abs(hit.explanation.residual) < 1e-6
+        assert {share.text: share.contribution for share in hit.explanation.shares()}["door"] == 0
+    assert [hit.score for hit in hits] != [hit.score for hit in index.query(query, k=3)]
+
+
+def test_an_encoder_without_tokens_leaves_out_the_keyword_only() -> None:
+    def encode(texts: list[str]) -> Any:
+        return np.array([[1.0, len(text) % 5, 2.0] for text in texts])
+
+    with search.Index.create(encoder=encode) as index:
+        index.upsert({"id": "a", "text": "The key opens the door."})
+        (whole,), (less,) = index.query("key door"), index.query("key door", without=["key"])
+        assert less.cosine == whole.cosine and less.lexical and whole.lexical
+        assert less.lexical < whole.lexical
 
 
 def test_contrast_why_not_and_late_rerank_leave_out_words(index: search.Index) -> None:

@@ -1,6 +1,5 @@
 // @ts-check
-// whatIf(candidates, wanted): ranks what `Index.candidates` gave by another weight, without some words, or for another
-// selection. Sums are made in the order in which the server makes them, so scores are the same to the last bit.
+// whatIf(candidates, wanted): ranks what `Index.candidates` gave by another weight, or for another selection. Sums are made in the order in which the server makes them, so scores are the same to the last bit.
 
 export const whatIf = (() => {
   // Of the bound: scores are worked out in another way.
@@ -8,7 +7,7 @@ export const whatIf = (() => {
   const ROUNDING = 1e-9;
 
   // The terms that are not left out, by number.
-  const kept = ({ terms }, without) => terms.map((_, i) => i).filter((i) => !without.includes(terms[i]));
+  const kept = ({ terms, without }) => terms.map((_, i) => i).filter((i) => !without.includes(terms[i]));
 
   const added = (addends, terms) => terms.reduce((sum, i) => sum + addends[i], 0);
 
@@ -24,12 +23,10 @@ export const whatIf = (() => {
   };
 
   // The highest score of any passage that is not among the candidates; -Infinity if no such passage ranks.
-  const highest = ({ bound, weight: w0, without: left, whole }, without, weight, terms) => {
+  const highest = ({ bound, weight: w0, whole }, weight, terms) => {
     const most = terms.length ? bound.lexical : 0;
     if (whole || (weight === 0 && most <= 0)) return -Infinity;
-    // What was known of the score then says something of now, if no word has come back.
-    const bounded = left.every((word) => without.includes(word));
-    const score = bounded ? bound.score + OF_SCORE : Infinity;
+    const score = bound.score + OF_SCORE;
     const cosine = (lexical) => (w0 > 0 ? Math.min(bound.cosine, (score - (1 - w0) * lexical) / w0) : bound.cosine);
     const limit = w0 > 0 ? most : Math.min(most, score);
     // The corners of what can be: no word, the most by words, and where both bounds meet.
@@ -60,13 +57,12 @@ export const whatIf = (() => {
     return whole || worth.length >= k ? worth.slice(0, k) : null;
   };
 
-  // wanted: {k, weight, without, per_document, all_copies, min_score}, each as for `Index.query`; what is not said is
+  // wanted: {k, weight, per_document, all_copies, min_score}, each as for `Index.query`; what is not said is
   // as it was asked for, else the default of `Index.query`. The weight is that of the hybrid ranking, else it is fixed.
   // Gives {ids, scores, exact}: exact if these are the hits of the server for certain.
   return (candidates, wanted = {}) => {
     const weight = candidates.mode === "hybrid" ? wanted.weight ?? candidates.weight : candidates.weight;
-    const without = wanted.without ?? candidates.without;
-    const terms = kept(candidates, without);
+    const terms = kept(candidates);
     const selection = {
       k: wanted.k ?? 10,
       perDocument: wanted.per_document ?? 3,
@@ -74,7 +70,7 @@ export const whatIf = (() => {
       minScore: wanted.min_score ?? null,
     };
     const best = ranked(candidates, weight, terms);
-    const most = highest(candidates, without, weight, terms);
+    const most = highest(candidates, weight, terms);
     const none = selection.minScore !== null && most < selection.minScore; // of the others is worth it
     const sure = none ? best : best.filter(({ score }) => score > most);
     const certain = selected(sure, none || most === -Infinity, selection);
