@@ -363,6 +363,12 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return spans[:-1] if ends and spans[-1][0] == len(text) else spans
 
 
+def body_start(hit: Hit) -> int:
+    """Return the position in a passage's text after the lines that repeat its heading."""
+    spans = _spans(hit.text)
+    return spans[_heading(hit, spans)][0] if spans else 0
+
+
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
     """Return the number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
     read, trail = VisibleText(hit.text, hit.hidden), [hit.title, *hit.heading.split(" > ")]

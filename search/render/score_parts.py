@@ -16,6 +16,7 @@ from search.render.why import ALIKE, REST, WordLine, word_lines
 
 OFFSET = "offset"
 MOST_WORDS = 5  # parts of a bar besides the rest, and shaded words of a passage
+_STEM = 3  # letters that two forms of a word have in common: "agree", "agreed"
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,14 @@ class Part:
         word: the word in lower case; REST for stop words and what is no word, OFFSET for what the model adds to any
             text.
         name: the word as typed.
-        alike: the most similar passage word.
-        others: other passage words with the largest contributions.
+        met: the passage word that it is most similar to, if that is another word: "returns" for "back".
     """
 
     word: str
     name: str
     meaning: float
     keyword: float = 0.0
-    alike: str = ""
-    others: tuple[str, ...] = ()
+    met: str = ""
 
     @property
     def value(self) -> float:
@@ -114,20 +113,13 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
         keyword = sum(line.keyword for line in matching)
         typed = [line.share.start for line in matching if line.share.kind != "like"]
         alike = next((pairs[start] for start in typed if start in pairs), "")
-        partners = [partner.text for line in matching for partner in line.share.partners]
-        others = [
-            name
-            for name in dict.fromkeys(partners)
-            if name not in STOP_WORDS and name != alike.casefold()
-        ]
+        met = alike if alike.casefold()[:_STEM] != word[:_STEM] else ""
         meaning = sum(line.added for line in matching) - keyword
-        parts.append(
-            Part(word, matching[0].name if matching else word, meaning, keyword, alike, tuple(others))
-        )
+        parts.append(Part(word, matching[0].name if matching else word, meaning, keyword, met))
     offset = [Part(OFFSET, ANY_TEXT, line.added) for line in lines if line.share.kind == "offset"]
     keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
     meaning = why.score - sum(part.value for part in (*parts, *offset)) - keyword
-    return [*parts, Part(REST, "rest of the sentence", meaning, keyword), *offset]
+    return [*parts, Part(REST, "other words", meaning, keyword), *offset]
 
 
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:

@@ -1,7 +1,7 @@
 """Handlers of the web pages (search, document, explanations, comparison of texts), and their scripts and styles."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
@@ -18,14 +18,17 @@ from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.indexes import absences
 from search.ranking.question import name_of_example, without_operators
+from search.ranking.sentences import AnsweringSentences, by_keywords
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText
+from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.format import no_hits
 from search.render.heatmap import units
+from search.render.hits import body_start
 from search.render.page import comparison, reading, search, why
 from search.render.page.document import Page, Site, assets, document
 from search.render.page.hit_list import viewed
@@ -40,6 +43,7 @@ from search.texts import explain as explain_two
 
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
+_EXCERPT = 240  # characters of the sentences that are shown
 _NEAR = 8  # documents that are near to one and not linked with it
 _OLD_LINK = "the index has changed since this link was made. Search again."
 
@@ -184,7 +188,8 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     notes = index.notes  # read at once: another query replaces them
     if hits.coverage:
         notes = (*notes, f"{hits.coverage.sentence}.")
-    views = viewed(hits, [] if can_explain else searcher_of(index).highlights(params.q, hits))
+    keywords = [] if can_explain else searcher_of(index).highlights(params.q, hits)
+    views = viewed(hits, keywords, _answering(hits, keywords))
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
@@ -211,7 +216,18 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
         no_hits=none,
         why=opened,
         examples={id_: name_of_example(index.passage(id_)) for id_ in (*params.more, *params.less)},
+        passages=searcher_of(index).store.facts.passages,
     )
+
+
+def _answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:
+    """Return the span of the sentences of each hit with the largest contributions, or with most of the keywords."""
+    marks = [hit.explanation.content_highlights() if hit.explanation else () for hit in hits]
+    below = [
+        [mark for mark in strongest if mark.start >= body_start(hit)]
+        for hit, strongest in zip(hits, keywords or marks, strict=True)
+    ]
+    return AnsweringSentences([hit.text for hit in hits], by_keywords(below)).spans(_EXCERPT)
 
 
 @router.get("/what-if", include_in_schema=False)

@@ -263,7 +263,7 @@ def test_digits_with_punctuation_are_one_term(tmp_path: Path, tiny_model: Path) 
 def test_words_that_are_left_out_add_nothing_to_keywords_and_meaning(
     index: search.Index, oracle: Oracle
 ) -> None:
-    """What an explanation of the whole query says that they add is taken off every passage's cosine, exactly."""
+    """The contributions of an explanation of the whole query are taken off every passage's cosine, exactly."""
     query = "open water of the folder"
     whys = index.explain(query, [row.id for row in oracle.rows], mode="dense")
     for without in (["water"], ["open", "folder"]):

@@ -30,7 +30,7 @@ from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
 from search.render.page.reading import reading
 from search.render.page.search import SearchView, picked, search
-from search.render.score_parts import Mark
+from search.render.score_parts import Mark, Part
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 
@@ -333,11 +333,11 @@ def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
     assert sum(part.value for part in view.parts) == pytest.approx(why.score)
     assert (view.parts[0].meaning, view.parts[0].keyword) == (pytest.approx(0.5), 0.25)
     full = full_width(views)
-    assert full >= why.score
+    assert full == 1.3 and full_width([replace(view, parts=[Part("key", "key", 0.2)])]) == 1
     segments = view.segments(full)
     assert segments[-1].x + segments[-1].width == pytest.approx(100 * why.score / full)
     page = search(PageRequest("notes", "keys"), SearchView(1, views)).body
-    assert f'aria-label="Score {why.score:.3f} = Keys 0.750, rest' in page
+    assert f'aria-label="Score {why.score:.3f} = Keys 0.750, other words' in page
     assert re.search(r'<mark class="s3" data-w="keys">', view.passage)
     down = replace(why, terms=(Term("Keys", -2.0, 0, 4, ()),), score=why.score - 2.25)
     less = viewed([replace(HIT, score=down.score, text=why.passage, explanation=down)])[0].segments(1.0)

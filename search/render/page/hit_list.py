@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
@@ -19,10 +19,10 @@ from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.option_tools import defaults
 from search.records.options import FilterOptions, ListOptions
-from search.render.format import cut_in_the_middle, one_line, where
-from search.render.hits import Cut, cut
+from search.render.format import cut_in_the_middle, headings, one_line, where
+from search.render.hits import Cut, body_start, cut
 from search.render.page.document import link, text
-from search.render.score_parts import Mark, Part, bars
+from search.render.score_parts import OFFSET, Mark, Part, bars
 
 Request = TypeVar("Request")
 
@@ -33,6 +33,9 @@ _ROWS = 3  # of an excerpt, of 88 characters, and two more if they end the passa
 _BLANK = re.compile(r"\n\s*\n")
 # Pixels that a letter and the bar take: on a phone, then on a wider screen.
 _LETTER, _PHONE, _WIDE = 6.5, 250, 480
+_NARROWEST = 1.0  # percent of a bar: narrower segments have no label
+WEAKER = 0.6  # of the best score: what is below is folded
+NEVER_FOLDED = 3  # hits that are never folded
 
 
 def _with_options(cls: type[Request]) -> type[Request]:
@@ -97,6 +100,7 @@ class BarSegment:
 
     Attributes:
         fits: screens on which the name has room: "" for none, "wide" or "all".
+        met_fits: screens on which the name has room together with the word that it meets.
     """
 
     part: Part
@@ -104,6 +108,7 @@ class BarSegment:
     width: float
     meaning: float
     fits: str
+    met_fits: str
 
 
 @dataclass(frozen=True)
@@ -114,12 +119,14 @@ class HitView:
         marks: highlights.
         parts: parts that sum to the score.
         excerpt: span of the passage to show.
+        is_weaker: True for a hit far below the best one.
     """
 
     hit: Hit
     marks: Sequence[Mark] = ()
     parts: Sequence[Part] = ()
     excerpt: Cut | None = None
+    is_weaker: bool = False
 
     @property
     def place(self) -> str:
@@ -127,6 +134,11 @@ class HitView:
         folders = self.hit.document.split("/")[:-1]
         last = re.split(r"[/\\]", where(self.hit))[-1]
         return " \u203a ".join([*(cut_in_the_middle(one_line(name), 40) for name in folders), last])
+
+    @property
+    def heading(self) -> str:
+        """Title and headings, outermost first: "Lease \u203a 3 Deposit"; "" if there are none."""
+        return headings(self.hit).replace(" > ", " \u203a ")
 
     @property
     def in_columns(self) -> bool:
@@ -138,33 +150,93 @@ class HitView:
 
     def segments(self, full: float) -> list[BarSegment]:
         """Return the bar: positive parts from the left, then negative parts back from their end."""
-        segments, x = [], 0.0
-        for part in sorted(self.parts, key=lambda part: part.value < 0):
-            share = 100 * part.value / full
+        parts = sorted(self.parts, key=lambda part: part.value < 0)
+        shares = [100 * part.value / full for part in parts]
+        ends = list(accumulate(shares, initial=0.0))
+        starts = [x + min(share, 0) for x, share in zip(ends, shares, strict=False)]
+        spans = list(zip(starts, map(abs, shares), strict=True))
+        wide, phone = (_labels(parts, spans, pixels) for pixels in (_WIDE, _PHONE))
+        segments = []
+        for part, (x, width), on_wide, on_phone in zip(parts, spans, wide, phone, strict=True):
             both = part.meaning > 0 < part.keyword
             meaning = part.meaning / part.value if both else part.meaning > part.keyword
-            room = abs(share) / 100 / (len(part.name) * _LETTER)
-            fits = "all" if room * _PHONE >= 1 else "wide" if room * _WIDE >= 1 else ""
-            segments.append(BarSegment(part, x + min(share, 0), abs(share), 100 * meaning, fits))
-            x += share
+            fits, met_fits = (_screens(on_wide >= length, on_phone >= length) for length in (1, 2))
+            segments.append(BarSegment(part, x, width, 100 * meaning, fits, met_fits))
         return segments
 
 
+def _labels(parts: Sequence[Part], spans: Sequence[tuple[float, float]], pixels: float) -> list[int]:
+    """Return which label each segment has room for: 0 for none, 1 for its name, 2 also for the word that it meets.
+
+    A label begins with its segment and may be longer than it, if it meets no other one. Words come first, wide segments
+    before narrow ones.
+
+    Args:
+        spans: begin and width of each segment, in percent of the bar.
+        pixels: width of the bar.
+    """
+    labels, taken = [0] * len(parts), list[tuple[float, float]]()
+    order = sorted(range(len(parts)), key=lambda at: (not parts[at].is_word, -spans[at][1]))
+    for at in order:
+        x, width = spans[at]
+        names = [parts[at].name, *([f"{parts[at].name} ~ {parts[at].met}"] if parts[at].met else [])]
+        for length in range(len(names), 0, -1):
+            end = x + 100 * (len(names[length - 1]) + 1) * _LETTER / pixels
+            is_free = parts[at].word != OFFSET and all(end <= start or x >= stop for start, stop in taken)
+            if width >= _NARROWEST and end <= 100 and is_free:
+                labels[at] = length
+                taken.append((x, end))
+                break
+    return labels
+
+
+def _screens(wide: bool, phone: bool) -> str:
+    return "all" if wide and phone else "wide" if wide else ""
+
+
 def full_width(views: Iterable[HitView]) -> float:
-    """Return the score that fills a bar: the best one, rounded up to tenths."""
+    """Return the score that fills a bar: 1, whatever the hits, or more for scores of a reranker.
+
+    On a fixed scale, the hits of a question without an answer have short bars.
+    """
     best = max((sum(max(part.value, 0) for part in view.parts) for view in views), default=0.0)
-    return math.ceil(best * 10 - 1e-9) / 10 or 1.0
+    return max(1.0, math.ceil(best * 10 - 1e-9) / 10)
 
 
-def viewed(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = ()) -> list[HitView]:
-    """Return hits for a page, with the parts of their scores and their highlights; arguments as of `bars`."""
+def weaker_from(scores: Sequence[float]) -> int:
+    """Return the position of the first hit that is far below the best one; the number of hits if there is none."""
+    least = WEAKER * scores[0] if scores else 0.0
+    return next(
+        (at for at, score in enumerate(scores) if at >= NEVER_FOLDED and score < least), len(scores)
+    )
+
+
+def viewed(
+    hits: Sequence[Hit],
+    keywords: Sequence[Sequence[Highlight]] = (),
+    sentences: Sequence[tuple[int, int]] = (),
+) -> list[HitView]:
+    """Return hits for a page, with the parts of their scores and their highlights.
+
+    Args:
+        keywords: as of `bars`.
+        sentences: span of the sentences of each hit that answer. Of a table or a program, and without them, the lines
+            with the strongest highlights are shown.
+    """
     views = []
     for at, (hit, (parts, marks)) in enumerate(zip(hits, bars(hits, keywords), strict=True)):
         around = keywords[at] if keywords else ()
         if hit.explanation:
             around = hit.explanation.content_highlights()
-        views.append(HitView(hit, marks, parts, cut(hit, around, _ROWS)))
-    return views
+        excerpt = cut(hit, around, _ROWS)
+        if sentences and hit.kind not in IN_COLUMNS:
+            start, end = sentences[at]
+            start = max(start, body_start(hit))
+            is_last = not hit.text[end:].strip()
+            excerpt = Cut(start, end, bool(hit.text[body_start(hit) : start].strip()), not is_last)
+        views.append(HitView(hit, marks, parts, excerpt))
+    first = weaker_from([hit.score for hit in hits])
+    return [replace(view, is_weaker=at >= first) for at, view in enumerate(views)]
 
 
 def passage(hit: Hit, marks: Sequence[Mark], excerpt: Cut) -> Markup:

@@ -11,15 +11,26 @@ const $$ = (css, at = document) => [...at.querySelectorAll(css)];
 /** @type {(css: string, at?: any) => any} */
 const $ = (css, at = document) => at.querySelector(css);
 
+// The score of a hit without a word: what the word adds leaves the sum.
+const less = (hit, word) => {
+  const segments = $$(".seg", hit).filter((seg) => seg.dataset.w === word);
+  const sum = $(".score .total", hit);
+  if (!sum || !segments.length) return;
+  const added = segments.reduce((all, seg) => all + Number(seg.dataset.m) + Number(seg.dataset.k), 0);
+  sum.dataset.less = `${(Number($("data", sum).value) - added).toFixed(2)} without it`;
+};
+
 // Light one word everywhere: in the query, passage, bar, table and document.
 const light = (word, at) => {
   const hit = at?.closest(".hit");
   const places = hit ? [hit, ...(hit.matches(".is-shown") ? $$(".doc") : [])] : $$(".hit, .doc");
   for (const each of $$(".is-lit, .is-lighting")) each.classList.remove("is-lit", "is-lighting");
+  for (const sum of $$(".total[data-less]")) delete sum.dataset.less;
   if (!word) return;
   for (const place of places) {
     place.classList.add("is-lighting");
     for (const each of $$("[data-w]", place)) each.classList.toggle("is-lit", each.dataset.w === word);
+    less(place, word);
   }
   for (const each of $$(".word")) each.classList.toggle("is-lit", each.dataset.w === word);
 };
@@ -147,12 +158,22 @@ page.define("search-page", (root) => {
       return old;
     });
     return moved(() => {
-      list.dataset.full = made.dataset.full;
+      for (const name of ["full", "weaker"]) list.dataset[name] = made.dataset[name];
       list.replaceChildren(...next);
       for (const hit of next) hit.style.viewTransitionName = `hit-${hit.dataset.passage}`;
       dress();
       if (focused && !list.contains(document.activeElement)) $(".open", hitOf(focused) ?? root)?.focus({ preventScroll: true });
     });
+  };
+  // What is far below the best hit is folded, as the server folds it.
+  const fold = (ranked, scores) => {
+    const [share, always] = list.dataset.weaker.split(" ").map(Number);
+    const first = scores.findIndex((score, at) => at >= always && score < share * scores[0]);
+    const count = first < 0 ? 0 : scores.length - first;
+    ranked.forEach((hit, at) => hit.classList.toggle("is-weaker", count > 0 && at >= first));
+    const weaker = $(".weaker", root);
+    weaker.hidden = !count;
+    $("summary", weaker).textContent = `${count} weaker ${count === 1 ? "hit" : "hits"}`;
   };
   const dress = () => {
     for (const each of $$("[data-tool=compare], .share, .picture", list)) each.hidden = false;
@@ -200,7 +221,8 @@ page.define("search-page", (root) => {
     if (!query.has("q") && !query.has("more")) return;
     const content = await ask(query);
     if (!content) return;
-    put(content, ["head", "words", "chosen", "more"]);
+    put(content, ["head", "words", "chosen", "more", "weaker"]);
+    $(".weaker", root).hidden = $(".weaker", content).hidden;
     await putHits(content);
     document.title = `${query.get("q")} – seewhy`;
     known = null;
@@ -280,12 +302,11 @@ page.define("search-page", (root) => {
       cards = new Map(hits().map((hit) => [Number(hit.dataset.passage), hit]));
       for (const seg of $$(".seg", list)) Object.assign(seg.dataset, { m0: seg.dataset.m, k0: seg.dataset.k });
     })().finally(() => (loading = null)));
-  // Draws a bar again for another weight and without some keywords.
-  const draw = (hit, score, meaning, keyword, without) => {
+  // Draws a bar again for another weight.
+  const draw = (hit, score, meaning, keyword) => {
     const full = Number(list.dataset.full);
     const parts = $$(".seg", hit).map((seg) => {
-      const k = without.includes(seg.dataset.w) ? 0 : Number(seg.dataset.k0) * keyword;
-      return { seg, m: Number(seg.dataset.m0) * meaning, k };
+      return { seg, m: Number(seg.dataset.m0) * meaning, k: Number(seg.dataset.k0) * keyword };
     });
     let x = 0;
     for (const { seg, m, k } of [...parts.filter((part) => part.m + part.k >= 0), ...parts.filter((part) => part.m + part.k < 0)]) {
@@ -308,21 +329,19 @@ page.define("search-page", (root) => {
     balance();
     if (!known) return void load().then(() => known && rank()), false;
     const query = fromForm();
-    const without = query.getAll("without");
-    const wanted = { weight: Number(mix.value), without, k: Number(query.get("k") ?? 10), per_document: Number(query.get("per_document") ?? 3) };
+    const wanted = { weight: Number(mix.value), k: Number(query.get("k") ?? 10), per_document: Number(query.get("per_document") ?? 3) };
     const { ids, scores, exact } = whatIf(known, wanted);
     if (!exact || ids.some((id) => !cards.has(id))) return soon(150), true;
     shown = ++asked; // an answer that is on its way is of an earlier setting
     root.classList.remove("busy");
     const weight = known.mode === "hybrid" ? [wanted.weight / (known.weight || 1), (1 - wanted.weight) / (1 - known.weight || 1)] : [1, 1];
     moved(() => {
-      list.dataset.full = Math.max(Math.ceil(Math.max(...scores) * 10 - 1e-9) / 10, 0.1);
-      ids.forEach((id, at) => draw(cards.get(id), scores[at], ...weight, without.map((word) => word.toLowerCase())));
+      ids.forEach((id, at) => draw(cards.get(id), scores[at], ...weight));
+      fold(ids.map((id) => cards.get(id)), scores);
       list.replaceChildren(...ids.map((id) => cards.get(id)));
       $(".changed", root).hidden = false;
       $(".counted", root).hidden = true;
     });
-    for (const word of $$(".word", root)) word.setAttribute("aria-pressed", String(!without.includes(word.dataset.word)));
     return true;
   };
   mix?.addEventListener("pointerdown", load);
@@ -406,11 +425,8 @@ page.define("search-page", (root) => {
       const { word } = target.dataset;
       query.delete("without");
       for (const each of off.includes(word) ? off.filter((one) => one !== word) : [...off, word]) query.append("without", each);
-      history.pushState(null, "", "/?" + query);
-      fill();
       light();
-      if (!known) load().then(() => (known ? rank() : all()));
-      else rank();
+      navigate(query);
     } else if (target.matches(".is-chosen, p.more a[href^='/?'], [data-tool=more], [data-tool=less]")) {
       if (!form) return;
       handled();
@@ -454,6 +470,7 @@ page.define("search-page", (root) => {
   const go = (step) => {
     const at = hits().indexOf(within(".hit"));
     const hit = hits()[Math.min(Math.max(at + step, 0), hits().length - 1)];
+    if (hit?.classList.contains("is-weaker")) $(".weaker", root).open = true;
     $(".open", hit ?? root)?.focus({ preventScroll: true });
     hit?.scrollIntoView({ block: "nearest" });
   };

@@ -21,10 +21,17 @@ from search.records.options import WEIGHT
 from search.records.reports import Status
 from search.render.format import counted, verdict_line
 from search.render.page.document import Page, Site, drawn
-from search.render.page.hit_list import HitView, PageRequest, full_width
+from search.render.page.hit_list import NEVER_FOLDED, WEAKER, HitView, PageRequest, full_width
 
 SCRIPTS = ("reading.css", "whatif.js", "explanation.js", "reading.js", "search.js")
 MOST_FIELDS, MOST_VALUES = 5, 8
+# What a verdict on a question says on the page.
+VERDICTS = {
+    "answered": "Good match",
+    "probably answered": "Good match",
+    "perhaps": "Weak match",
+    "probably not here": "No match. These are the nearest passages.",
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class SearchView:
             follows.
         why: passage ID of an opened hit -> its explanation as HTML.
         examples: passage ID of an example, which hits should resemble or not -> its name.
+        passages: number of passages of the index.
     """
 
     generation: int = 0
@@ -58,6 +66,7 @@ class SearchView:
     keywords_only: bool = False
     why: Mapping[int, Markup] = field(default_factory=dict)
     examples: Mapping[int, str] = field(default_factory=dict)
+    passages: int = 0
 
 
 def search(request: PageRequest, result: SearchView) -> Page:
@@ -71,9 +80,13 @@ def search(request: PageRequest, result: SearchView) -> Page:
         result=result,
         full=full_width(result.hits),
         best=result.hits[0].hit if result.hits else None,
-        verdict=verdict_line([view.hit for view in result.hits]) if result.hits else "",
-        documents=len({view.hit.document_id for view in result.hits}),
-        pieces=query_pieces(request, result),
+        verdict=verdict_words([view.hit for view in result.hits]) if result.hits else "",
+        counted_hits=_counted_hits(request, result),
+        words=content_words(result.words),
+        left_out=_left_out(result),
+        weaker=sum(view.is_weaker for view in result.hits),
+        weaker_share=WEAKER,
+        never_folded=NEVER_FOLDED,
         fields=fields(result.facets or ()),
         most=MOST_VALUES,
         weight=default if request.weight is None else request.weight,
@@ -82,17 +95,31 @@ def search(request: PageRequest, result: SearchView) -> Page:
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 
 
-def query_pieces(request: PageRequest, result: SearchView) -> list[tuple[str, str]]:
-    """Return the query in pieces, each with the keyword that it is, or "" for text between keywords."""
-    content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
-    by_name = {word.casefold(): word for word in content}
-    names = "|".join(map(re.escape, sorted(content, key=len, reverse=True)))
-    parts = re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
-    return [
-        (part.strip(), by_name.get(part.casefold(), part) if i % 2 else "")
-        for i, part in enumerate(parts)
-        if part.strip()
-    ]
+def verdict_words(ranked: Sequence[Hit]) -> str:
+    """Return the verdict on a list of hits in words, without a probability; identifiers are counted."""
+    verdict = ranked[0].verdict
+    if verdict is None or verdict.probability is None:
+        return verdict_line(ranked)
+    see_also = verdict_line(ranked).partition(";")
+    return VERDICTS[verdict.says] + "".join(see_also[1:])
+
+
+def _counted_hits(request: PageRequest, result: SearchView) -> str:
+    """Return how many passages are listed: "10 best of 91 passages"; a filter leaves fewer, which are not counted."""
+    if request.is_filtered:
+        return f"the best {counted(len(result.hits), 'passage')}"
+    return f"{len(result.hits):,} best of {counted(result.passages, 'passage')}"
+
+
+def content_words(words: Sequence[str]) -> Sequence[str]:
+    """Return the words that are no stop words; all words if there are no others."""
+    return [word for word in words if word.casefold() not in STOP_WORDS] or words
+
+
+def _left_out(result: SearchView) -> str:
+    """Return what it means that words are left out."""
+    names = ", ".join(f"\u201c{word}\u201d" for word in result.without)
+    return f"The scores are without {names}: neither its meaning nor the keyword counts." if names else ""
 
 
 def fields(facets: Sequence[Facet]) -> list[Facet]:
