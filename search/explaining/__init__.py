@@ -7,5 +7,6 @@ tracers.py          which of the two
 explanation.py    builds an `Explanation` from two texts and a score
     addends.py        addends of a score besides its cosine: keywords, rerankers
 deletion_test.py  the cosine without the words that contribute most
+counterfactual.py  the smallest change that moves a passage out of the first hits, or among them
 explainer.py      explanations of a ranking: why a hit, why one above another, why not
 """
