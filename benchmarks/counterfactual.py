@@ -12,7 +12,8 @@ Each answer is verified by asking again. Of words: the changed query is asked as
 gets all passages with their embeddings, and the passage without its sentences, which is encoded alone; there, the query
 is asked. The rank there may differ by a few, because the one shorter passage changes the statistics of words.
 
-Printed, by kind and by rank: answers, those that hold when asked again, those whose rank is the same then, and encodings.
+Printed, by kind and by rank: answers, those that hold when asked again, those whose rank is the same then, and the
+number of encoded texts.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def measure(
 ) -> None:
     """Look for the changes of a hit, and of a passage that is none of the first k; verify each."""
     ranked = index.query(query, 3 * k)
-    for hit, name in ((ranked[min(rank, len(ranked)) - 1], f"hit at rank {rank}"), (ranked[-1], "missing")):
+    for hit, name in (
+        (ranked[min(rank, len(ranked)) - 1], f"hit at rank {rank}"),
+        (ranked[-1], "missing"),
+    ):
         started = time.perf_counter()
         answer = index.counterfactual(query, hit, k)
         seconds = time.perf_counter() - started
@@ -147,9 +151,7 @@ def rank_of(hits: list[search.Hit], passage: int) -> int | None:
     return next((hit.rank for hit in hits if hit.passage_id == passage), None)
 
 
-def rank_without_sentences(
-    index: search.Index, answer: Counterfactual, change: RankChange
-) -> int | None:
+def rank_without_sentences(index: search.Index, answer: Counterfactual, change: RankChange) -> int | None:
     """Rank of the passage in an index that has it without its sentences, as text without headings of its own."""
     ids, vectors = index.embeddings()
     documents: dict[str, list[tuple[int, str, object]]] = defaultdict(list)
@@ -172,7 +174,10 @@ def rank_without_sentences(
             ]
         )
         changed = next(
-            text for passages in documents.values() for id_, text, _ in passages if id_ == answer.passage_id
+            text
+            for passages in documents.values()
+            for id_, text, _ in passages
+            if id_ == answer.passage_id
         )
         hits = other.query(answer.query, max(answer.k, 2 * (change.new_rank or 0)))
         return next((hit.rank for hit in hits if hit.text == changed.strip()), None)

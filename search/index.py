@@ -810,7 +810,7 @@ class Index:
             query: the query, a single text as passed to `query`.
             hit: a hit, a passage ID, or a path as for `why_not`, of which the first listed passage counts.
             k: number of hits.
-            most_encodings: maximum number of texts to encode, in batches.
+            most_encodings: maximum number of texts to encode, in batches; at least 10.
 
         The options are those of the query; a `Hit` stores its own mode, weight and `without`.
 

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _MOST_COUNTERFACTUALS = 256  # that are cached
+_FEWEST_ENCODINGS = 10  # for a counterfactual
 _MOST_NAMESPACES = 16  # that stay open: each thread that asks has a connection to each
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -533,8 +534,8 @@ class Searcher:
         ranking_options, limit_options, filter_options = split_options(
             options, RankingOptions, LimitOptions, FilterOptions
         )
-        if most < 1:
-            raise InputError(f"most_encodings is {most}; the minimum is 1.")
+        if most < _FEWEST_ENCODINGS:
+            raise InputError(f"most_encodings is {most}; the minimum is {_FEWEST_ENCODINGS}.")
         question, where = self.parse(query, **filter_options)
         if isinstance(question, Question):
             raise InputError("a counterfactual needs a query of a single text, without like and unlike.")

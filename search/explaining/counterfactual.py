@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 MOST_PARTS = 3
 """Words or sentences that are left out together, at most."""
 _FOR_WORDS = 0.6  # share of the encodings that is for the words of a query
+_OF_AN_EXPLANATION = 3  # texts: the query, for its tokens and for its contributions, and the passage
 _BATCH = 8  # changes that are encoded together
 _STRONGEST = 20  # words or sentences that are combined
 
@@ -143,7 +144,7 @@ class ChangeFinder:
             changes.append(self._with_word(stored, asked, rank))
         elif not (is_small and asked.ranking.by_meaning):  # then no change can move it out
             why = explain(stored.passage_id)
-            self._encodings += 2
+            self._encodings += _OF_AN_EXPLANATION
             changes.append(self._without_words(asked, why, rank))
             if not stored.own_vector:
                 changes.append(self._without_sentences(stored, asked, encoded, why, rank))
@@ -267,7 +268,9 @@ class ChangeFinder:
                     moved = _scored(stored.passage_id, asked.ranking, cosine, keywords)
                     if ranks.rank(self._targets, self._k, moved) is None:
                         new_rank = ranks.rank(self._targets, moved=moved)
-                        parts = tuple(_sentence(stored, span) for span in of_change)
+                        parts = tuple(
+                            ChangedPart(_visible_sentence(stored, span), *span) for span in of_change
+                        )
                         used = self._encodings - begun
                         return RankChange("sentences", parts, self._query, self._k, rank, new_rank, used)
         return None
@@ -340,8 +343,8 @@ def sentence_units(stored: StoredPassage, why: Explanation) -> list[_Unit]:
     marks = why.highlights()
     units = []
     for start, end in sentence_spans(stored.text, LONGEST_SENTENCE):
-        inside = [mark.weight for mark in marks if start <= mark.start < end]
-        if inside:
+        if any(word_spans(_visible_sentence(stored, (start, end)))):
+            inside = (mark.weight for mark in marks if start <= mark.start < end)
             units.append(_Unit(start, end, sum(inside)))
     return units
 
@@ -407,8 +410,8 @@ def _scored(passage: int, ranking: Ranking, cosine: float, lexical: float) -> Sc
     return Scored(passage, score, float(cosine), float(lexical))
 
 
-def _sentence(stored: StoredPassage, span: Span) -> ChangedPart:
+def _visible_sentence(stored: StoredPassage, span: Span) -> str:
     """Return a sentence of a passage without its markup."""
     start, end = span
     outside = [(0, start), (end, len(stored.text))]
-    return ChangedPart(without_spans(stored.text, outside, stored.hidden).strip(), start, end)
+    return without_spans(stored.text, outside, stored.hidden).strip()
