@@ -106,7 +106,8 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_the_public_names_are_these_and_documented() -> None:
     assert sorted(search.__all__) == [
-        "Changes", "CheckReport", "Contrast", "Counterfactual", "Document", "DocumentChanges", "Encoder", "Evaluation", "Explanation",
+        "Changes", "CheckReport", "Contrast", "Counterfactual", "Document", "DocumentChanges", "Encoder", "Evaluation",
+        "Explanation",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
