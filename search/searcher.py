@@ -529,7 +529,7 @@ class Searcher:
 
         The last answers are cached until the index changes; see `Index.counterfactual`.
         """
-        from search.explaining.counterfactual import AskedQuery, ChangeFinder
+        from search.explaining.counterfactual import CounterfactualFinder, QueryVariant
 
         ranking_options, limit_options, filter_options = split_options(
             options, RankingOptions, LimitOptions, FilterOptions
@@ -543,10 +543,10 @@ class Searcher:
             ranking_options = self._ranking_options_of(target, question)
         typed, text = isinstance(query, str), query if isinstance(query, str) else question
 
-        def ask(changed: str) -> AskedQuery:
+        def ask(changed: str) -> QueryVariant:
             question, where = self.parse(changed if typed else Question.of(changed), **filter_options)
             assert isinstance(question, str)
-            return AskedQuery(question, self.ranking(question, ranking_options), where)
+            return QueryVariant(question, self.ranking(question, ranking_options), where)
 
         ranking, selection = ask(text).ranking, Selection.of(k, **limit_options)
         with self.store.reading() as snapshot:
@@ -559,7 +559,7 @@ class Searcher:
         with self._lock:
             answer = self._counterfactuals.get(key)
         if answer is None:
-            finder = ChangeFinder(self.store, self.encoder, ask, text, selection, targets, most)
+            finder = CounterfactualFinder(self.store, self.encoder, ask, text, selection, targets, most)
             answer = finder.find(lambda passage: self.explainer(question, ranking).explain([passage])[0])
             with self._lock:
                 if len(self._counterfactuals) >= _MOST_COUNTERFACTUALS:

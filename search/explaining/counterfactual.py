@@ -2,11 +2,11 @@
 
 Three kinds of changes are tried, each scored by the model and ranked over the whole index, so no rank is estimated:
 
-- A hit: the query without some of its words, which is then asked as any other query (CFE2, "query reduction", Xu,
-  Lamprier, Piwowarski and Gallinari 2023, arXiv:2301.10389).
-- A hit: its passage without some of its sentences, while everything else in the index stays (CREDENCE, "document
-  removal", Rorseth, Godfrey, Golab, Kargar, Srivastava and Szlichta 2023, arXiv:2302.04983).
-- Any other passage: the query with a word of the passage added to its end (CREDENCE, "query augmentation").
+- A hit: the query without some of its words, which is then asked as any other query. (Xu, Lamba, Ai, Tetreault and
+  Jaimes 2023, "CFE2: Counterfactual Editing for Search Result Explanation", arXiv:2301.10389, edit the query, too.)
+- A hit: its passage without some of its sentences, while everything else in the index stays. (Rorseth, Godfrey, Golab,
+  Kargar, Srivastava and Szlichta 2023, "CREDENCE: Counterfactual Explanations for Document Ranking", arXiv:2302.04983.)
+- Any other passage: the query with a word of the passage added to its end (CREDENCE).
 
 Words and sentences are tried one by one, then in pairs, then in triples; of sets of one size, those that contribute
 most to the score come first. Words to add come in the order of their BM25 weight times their saturated frequency.
@@ -27,7 +27,7 @@ import numpy as np
 from search.encoding.encoder import with_context
 from search.errors import InputError
 from search.explaining.deletion_test import without_spans
-from search.ranking.fusion import Scored
+from search.ranking.fusion import Fusion, Scored
 from search.ranking.list_rank import ListRanks
 from search.ranking.question import EncodedQuery, query_fits
 from search.ranking.sentences import LONGEST_SENTENCE, sentence_spans
@@ -62,7 +62,7 @@ Change = TypeVar("Change")
 
 
 @dataclass(frozen=True)
-class AskedQuery:
+class QueryVariant:
     """A query as it is ranked.
 
     Attributes:
@@ -90,7 +90,7 @@ class _Unit:
     contribution: float
 
 
-class ChangeFinder:
+class CounterfactualFinder:
     """Finds the smallest changes of one query and one of its passages.
 
     Args:
@@ -108,7 +108,7 @@ class ChangeFinder:
         self,
         store: Store,
         encoder: Encoder,
-        ask: Callable[[str], AskedQuery],
+        ask: Callable[[str], QueryVariant],
         query: str,
         selection: Selection,
         targets: Collection[int],
@@ -131,23 +131,23 @@ class ChangeFinder:
         Args:
             explain: returns the explanation of a passage's score.
         """
-        asked = self._ask(self._query)
-        (encoded,) = self._encoded([asked])
+        variant = self._ask(self._query)
+        (encoded,) = self._encoded([variant])
         with self._store.reading() as snapshot:
-            ranks = ListRanks(snapshot, encoded, asked.ranking, self._selection)
+            ranks = ListRanks(snapshot, encoded, variant.ranking, self._selection)
             best = ranks.fusion.among(np.array(sorted(self._targets), dtype=np.int64))
             stored = snapshot.passage(best[0].passage if best else min(self._targets))
             is_small = snapshot.facts.passages <= self._k
-        rank = self._rank(asked, encoded)
+        rank = self._rank(variant, encoded)
         changes: list[RankChange | None] = []
         if rank is None or rank > self._k:
-            changes.append(self._with_word(stored, asked, rank))
-        elif not (is_small and asked.ranking.by_meaning):  # then no change can move it out
+            changes.append(self._with_word(stored, variant, rank))
+        elif not (is_small and variant.ranking.by_meaning):  # then no change can move it out
             why = explain(stored.passage_id)
             self._encodings += _OF_AN_EXPLANATION
-            changes.append(self._without_words(asked, why, rank))
+            changes.append(self._without_words(variant, why, rank))
             if not stored.own_vector:
-                changes.append(self._without_sentences(stored, asked, encoded, why, rank))
+                changes.append(self._without_sentences(stored, variant, encoded, why, rank))
         return Counterfactual(
             query=self._query,
             passage_id=stored.passage_id,
@@ -160,8 +160,8 @@ class ChangeFinder:
 
     # Queries
 
-    def _without_words(self, asked: AskedQuery, why: Explanation, rank: int) -> RankChange | None:
-        units = query_units(self._query, asked.question, why)
+    def _without_words(self, variant: QueryVariant, why: Explanation, rank: int) -> RankChange | None:
+        units = query_units(self._query, variant.question, why)
 
         def change(chosen: tuple[int, ...]) -> tuple[str, tuple[ChangedPart, ...]]:
             spans = [(units[i].start, units[i].end) for i in sorted(chosen)]
@@ -171,9 +171,11 @@ class ChangeFinder:
         subsets = strongest_first([unit.contribution for unit in units], len(units))
         return self._of_queries("query words", map(change, subsets), rank, int(_FOR_WORDS * self._most))
 
-    def _with_word(self, stored: StoredPassage, asked: AskedQuery, rank: int | None) -> RankChange | None:
+    def _with_word(
+        self, stored: StoredPassage, variant: QueryVariant, rank: int | None
+    ) -> RankChange | None:
         with self._store.reading() as snapshot:
-            passing = snapshot.passing(asked.where)
+            passing = snapshot.passing(variant.where)
             if passing is not None and not np.isin(list(self._targets), passing).any():
                 return None
             words = words_to_add(snapshot, stored, self._query)
@@ -191,64 +193,67 @@ class ChangeFinder:
         begun = self._encodings
         for batch in self._batches(changes, most):
             askable = [
-                (text, parts, asked)
+                (text, parts, variant)
                 for text, parts in batch
-                if (asked := self._askable(text)) is not None
+                if (variant := self._askable(text)) is not None
             ]
             try:
-                encoded = self._encoded([asked for _, _, asked in askable])
+                encoded = self._encoded([variant for _, _, variant in askable])
             except InputError:  # the query has no room for a word
                 return None
             self._tries += len(askable)
-            for (text, parts, asked), query in zip(askable, encoded, strict=True):
-                if self._moves(asked, query, kind) and self._encodings < self._most:
-                    (alone,) = self._encoded([asked])  # exactly as a user's query is encoded
-                    new_rank = self._rank(asked, alone)
+            for (text, parts, variant), query in zip(askable, encoded, strict=True):
+                if self._moves(variant, query, kind) and self._encodings < self._most:
+                    (alone,) = self._encoded([variant])  # exactly as a user's query is encoded
+                    new_rank = self._rank(variant, alone)
                     if (new_rank is not None and new_rank <= self._k) == (kind == "added word"):
                         used = self._encodings - begun
                         return RankChange(kind, parts, text, self._k, rank, new_rank, used)
         return None
 
-    def _askable(self, text: str) -> AskedQuery | None:
+    def _askable(self, text: str) -> QueryVariant | None:
         """Return how a text is ranked; None if it cannot be asked, because it is empty or lacks an ignored word."""
         try:
-            asked = self._ask(text)
-            if asked.ranking.without:
+            variant = self._ask(text)
+            if variant.ranking.without:
                 with self._store.reading() as snapshot:
-                    ListRanks(
-                        snapshot, EncodedQuery(asked.question, None), asked.ranking, self._selection
-                    )
+                    Fusion(snapshot, EncodedQuery(variant.question, None), variant.ranking)
         except InputError:
             return None
-        return asked
+        return variant
 
-    def _encoded(self, queries: Sequence[AskedQuery]) -> list[EncodedQuery]:
+    def _encoded(self, queries: Sequence[QueryVariant]) -> list[EncodedQuery]:
         """Encode queries together; those that are ranked by keywords alone are not encoded."""
-        by_meaning = [asked for asked in queries if asked.ranking.by_meaning]
-        texts = [unquoted(asked.question) for asked in by_meaning]
+        by_meaning = [variant for variant in queries if variant.ranking.by_meaning]
+        texts = [unquoted(variant.question) for variant in by_meaning]
         with query_fits():
             vectors = iter(self._encoder.encode(texts, role="query") if texts else ())
         self._encodings += len(texts)
         return [
-            EncodedQuery(asked.question, next(vectors) if asked.ranking.by_meaning else None)
-            for asked in queries
+            EncodedQuery(variant.question, next(vectors) if variant.ranking.by_meaning else None)
+            for variant in queries
         ]
 
-    def _moves(self, asked: AskedQuery, encoded: EncodedQuery, kind: ChangeKind) -> bool:
-        is_hit = self._rank(asked, encoded, self._k) is not None
+    def _moves(self, variant: QueryVariant, encoded: EncodedQuery, kind: ChangeKind) -> bool:
+        is_hit = self._rank(variant, encoded, self._k) is not None
         return is_hit == (kind == "added word")
 
-    def _rank(self, asked: AskedQuery, encoded: EncodedQuery, most: int | None = None) -> int | None:
+    def _rank(self, variant: QueryVariant, encoded: EncodedQuery, most: int | None = None) -> int | None:
         """Return the rank of the passage for a query; None if it is no hit, or none of the first `most`."""
         with self._store.reading() as snapshot:
-            among = snapshot.passing(asked.where)
-            ranks = ListRanks(snapshot, encoded, asked.ranking, self._selection, among)
+            among = snapshot.passing(variant.where)
+            ranks = ListRanks(snapshot, encoded, variant.ranking, self._selection, among)
             return ranks.rank(self._targets, most)
 
     # Sentences
 
     def _without_sentences(
-        self, stored: StoredPassage, asked: AskedQuery, encoded: EncodedQuery, why: Explanation, rank: int
+        self,
+        stored: StoredPassage,
+        variant: QueryVariant,
+        encoded: EncodedQuery,
+        why: Explanation,
+        rank: int,
     ) -> RankChange | None:
         """Return the first set of sentences without which the passage is none of the first k hits."""
         units = sentence_units(stored, why)
@@ -258,14 +263,14 @@ class ChangeFinder:
         for batch in self._batches(subsets, self._most):
             spans = [[(units[i].start, units[i].end) for i in sorted(chosen)] for chosen in batch]
             texts = [without_spans(stored.text, of_change, stored.hidden) for of_change in spans]
-            cosines = self._cosines(stored, asked, encoded, texts)
+            cosines = self._cosines(stored, variant, encoded, texts)
             self._tries += len(texts)
             with self._store.reading() as snapshot:
-                among = snapshot.passing(asked.where)
-                ranks = ListRanks(snapshot, encoded, asked.ranking, self._selection, among)
-                lexical = lexical_scores(snapshot, ranks, asked.ranking, stored, texts)
+                among = snapshot.passing(variant.where)
+                ranks = ListRanks(snapshot, encoded, variant.ranking, self._selection, among)
+                lexical = lexical_scores(snapshot, ranks, variant.ranking, stored, texts)
                 for of_change, cosine, keywords in zip(spans, cosines, lexical, strict=True):
-                    moved = _scored(stored.passage_id, asked.ranking, cosine, keywords)
+                    moved = _scored(stored.passage_id, variant.ranking, cosine, keywords)
                     if ranks.rank(self._targets, self._k, moved) is None:
                         new_rank = ranks.rank(self._targets, moved=moved)
                         parts = tuple(
@@ -276,7 +281,7 @@ class ChangeFinder:
         return None
 
     def _cosines(
-        self, stored: StoredPassage, asked: AskedQuery, encoded: EncodedQuery, texts: Sequence[str]
+        self, stored: StoredPassage, variant: QueryVariant, encoded: EncodedQuery, texts: Sequence[str]
     ) -> NDArray[np.floating]:
         """Return the (n,) cosines of the query with a passage of other texts."""
         if encoded.embedding is None:

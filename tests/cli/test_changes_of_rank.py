@@ -31,7 +31,7 @@ def test_an_explanation_ends_with_what_would_change_the_rank(run: Run, folder: P
     index = search.Index.open(folder)
     hit = index.query(QUERY, 2)[1]
     expected = index.counterfactual(QUERY, hit, 2)
-    assert expected.changes
+    assert expected.tries
     arguments = ("explain", QUERY, 2, "-k", 2)
     code, out, err = run(*arguments, "--counterfactual")
     assert (code, err) == (0, "")
