@@ -12,8 +12,8 @@ Each answer is verified by asking again. Of words: the changed query is asked as
 gets all passages with their embeddings, and the passage without its sentences, which is encoded alone; there, the query
 is asked. The rank there may differ by a few, because the one shorter passage changes the statistics of words.
 
-Printed, by kind and by rank: answers, those that hold when asked again, those whose rank is the same then, and the
-number of encoded texts.
+Printed, by kind and by rank: answers, those that hold when asked again, those whose rank is the same then, the
+largest difference of a rank, and the number of encoded texts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Figures:
     Attributes:
         asked: number of passages.
         answers: number of those with a change.
-        true, same: number of changes that hold when asked again, and of those with the same rank then.
+        true, same: number of answers that hold when asked again, and of those with the same ranks then.
+        farthest: largest difference of a rank when asked again.
         encodings: number of encoded texts, of each passage.
     """
 
@@ -53,6 +54,7 @@ class Figures:
     answers: int = 0
     true: int = 0
     same: int = 0
+    farthest: int = 0
     encodings: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
@@ -75,13 +77,22 @@ def main() -> None:
             queries = read_queries(Path(questions), Path(folder).name)
             for query, rank in tasks(queries, args.ranks, count):
                 measure(index, query, rank, args.k, by_name, show=args.show)
-    columns = ("passages", "moved", "hold", "same rank", "encodings, median", "most", "seconds, median")
-    print(f"\n{'':24}" + "".join(f"{column:>19}" for column in columns))
+    columns = (
+        "passages",
+        "moved",
+        "hold",
+        "same rank",
+        "off by",
+        "encodings, median",
+        "most",
+        "seconds, median",
+    )
+    print(f"\n{'':24}" + "".join(f"{column:>18}" for column in columns))
     for name, figures in by_name.items():
-        values = (figures.asked, figures.answers, figures.true, figures.same)
+        values = (figures.asked, figures.answers, figures.true, figures.same, figures.farthest)
         middle, most = median(figures.encodings), max(figures.encodings)
         cells = (*map(str, values), f"{middle:g}", str(most), f"{median(figures.seconds):.2f}")
-        print(f"{name:24}" + "".join(f"{cell:>19}" for cell in cells))
+        print(f"{name:24}" + "".join(f"{cell:>18}" for cell in cells))
 
 
 def read_queries(path: Path, folder: str) -> list[str]:
@@ -128,23 +139,24 @@ def measure(
             print(f"{query!r}, rank {hit.rank}: {answer.sentence} {holds} {answer.encodings}")
 
 
-def count(figures: Figures, holds: list[tuple[bool, bool]], encodings: int, seconds: float) -> None:
+def count(figures: Figures, holds: list[tuple[bool, int]], encodings: int, seconds: float) -> None:
     figures.asked += 1
     figures.answers += bool(holds)
     figures.true += bool(holds) and all(is_true for is_true, _ in holds)
-    figures.same += bool(holds) and all(is_same for _, is_same in holds)
+    figures.same += bool(holds) and not any(difference for _, difference in holds)
+    figures.farthest = max([figures.farthest, *(difference for _, difference in holds)])
     figures.encodings.append(encodings)
     figures.seconds.append(seconds)
 
 
-def verified(index: search.Index, answer: Counterfactual, change: RankChange) -> tuple[bool, bool]:
-    """Ask again: does the change move the passage, and to this rank?"""
+def verified(index: search.Index, answer: Counterfactual, change: RankChange) -> tuple[bool, int]:
+    """Ask again: does the change move the passage, and how far from this rank?"""
     if change.kind == "sentences":
         rank = rank_without_sentences(index, answer, change)
     else:
         rank = rank_of(index.query(change.query, max(answer.k, change.new_rank or 0)), answer.passage_id)
     is_hit = rank is not None and rank <= answer.k
-    return is_hit == (change.kind == "added word"), rank == change.new_rank
+    return is_hit == (change.kind == "added word"), abs((rank or 0) - (change.new_rank or 0))
 
 
 def rank_of(hits: list[search.Hit], passage: int) -> int | None:
@@ -154,33 +166,24 @@ def rank_of(hits: list[search.Hit], passage: int) -> int | None:
 def rank_without_sentences(index: search.Index, answer: Counterfactual, change: RankChange) -> int | None:
     """Rank of the passage in an index that has it without its sentences, as text without headings of its own."""
     ids, vectors = index.embeddings()
-    documents: dict[str, list[tuple[int, str, object]]] = defaultdict(list)
+    texts: dict[str, str] = defaultdict(str)
+    spans: dict[str, list[dict[str, object]]] = defaultdict(list)
+    changed = ("", 0, 0)  # document, start and end of the passage
     for id_, vector in zip(ids.tolist(), vectors, strict=True):
         passage = index.passage(id_)
+        name, start = passage.document, len(texts[passage.document])
         text, embedding = encoded_text(passage, ()), vector
         if id_ == answer.passage_id:
             text = encoded_text(passage, tuple((part.start, part.end) for part in change.parts))
             (embedding,) = index.encoder.encode([text], role="document", truncate=True)
-        documents[passage.document].append((id_, text, embedding))
+            changed = (name, start, start + len(text))
+        texts[name] += f"{text}\n\n"
+        spans[name].append({"start": start, "end": start + len(text), "vector": embedding})
     with search.Index.create(encoder=index.encoder) as other:
-        other.upsert(
-            [
-                {
-                    "id": name,
-                    "text": "\n\n".join(text for _, text, _ in passages),
-                    "passages": [{"text": text, "vector": vector} for _, text, vector in passages],
-                }
-                for name, passages in documents.items()
-            ]
-        )
-        changed = next(
-            text
-            for passages in documents.values()
-            for id_, text, _ in passages
-            if id_ == answer.passage_id
-        )
-        hits = other.query(answer.query, max(answer.k, 2 * (change.new_rank or 0)))
-        return next((hit.rank for hit in hits if hit.text == changed.strip()), None)
+        other.upsert([{"id": name, "text": texts[name], "passages": spans[name]} for name in texts])
+        hits = other.query(answer.query, len(ids))
+    name, start, end = changed
+    return next((hit.rank for hit in hits if hit.document == name and start <= hit.start < end), None)
 
 
 def encoded_text(passage: StoredPassage, without: tuple[tuple[int, int], ...]) -> str:
