@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from search.ranking.question import Question as Question
     from search.records.comparisons import Contrast as Contrast
     from search.records.comparisons import WhyNot as WhyNot
+    from search.records.counterfactuals import Counterfactual as Counterfactual
     from search.records.evaluations import Evaluation as Evaluation
     from search.records.explanations import Explanation as Explanation
     from search.records.hits import Hit as Hit
@@ -92,6 +93,7 @@ _HOLDS = {
     "errors": "FingerprintMismatch IndexDamaged IndexLocked IndexNotFound IndexOutdated InputError ModelError "
     "OptionalDependency ReadError SearchError StorageFull TextTooLong",
     "records.comparisons": "Contrast WhyNot",
+    "records.counterfactuals": "Counterfactual",
     "records.evaluations": "Evaluation",
     "records.explanations": "Explanation",
     "records.reports": "Changes CheckReport DocumentChanges Progress Report Status Upserted",

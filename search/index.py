@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from search.indexing.memory import Chunker
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
+    from search.records.counterfactuals import Counterfactual
     from search.records.explanations import Explanation
     from search.records.filter_text import Filter
     from search.records.memory_document import DamagedDocument, Document, Documents
@@ -784,6 +785,44 @@ class Index:
             InputError: an empty query, a folder instead of a file, or an unknown ID or line.
         """
         return self._searcher.why_not(query, document, k, **options)
+
+    @documented(RankOptions)
+    def counterfactual(
+        self,
+        query: Query,
+        hit: AnyHit,
+        k: int = 10,
+        *,
+        most_encodings: int = 200,
+        **options: Unpack[RankOptions],
+    ) -> Counterfactual:
+        """Return what would move a hit out of the first k hits of a query, or another passage among them.
+
+        For a hit: the smallest set of up to three words of the query, and of up to three sentences of its passage,
+        without which it is none of the first k. For any other passage: a word of it that brings it among the first k
+        when the query is asked with it. Each is exact: the changed text is encoded by the model, and ranked over the
+        whole index; of a passage with fewer sentences, the index's own statistics of words stay as they are.
+
+        Answers are cached until the index changes. A smallest set is the smallest of those that were tried. Sources:
+        Rorseth et al. 2023, CREDENCE (arXiv:2302.04983); Xu et al. 2023, CFE2 (arXiv:2301.10389).
+
+        Args:
+            query: the query, a single text as passed to `query`.
+            hit: a hit, a passage ID, or a path as for `why_not`, of which the first listed passage counts.
+            k: number of hits.
+            most_encodings: maximum number of texts to encode, in batches; at least 10.
+
+        The options are those of the query; a `Hit` stores its own mode, weight and `without`.
+
+        Returns:
+            The changes, with their ranks from 1 and one sentence in English; without changes, `sentence` says how many
+            were tried.
+
+        Raises:
+            InputError: an empty query, or one of several parts; an unknown passage ID or path; a reranked hit; or an
+                index that is not complete or on a server, where ranks are not exact.
+        """
+        return self._searcher.counterfactual(query, hit, k, most_encodings, **options)
 
     @documented(SimilarOptions)
     def similar(

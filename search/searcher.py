@@ -7,7 +7,7 @@ parts of a score, the words that count, the place of a document. They take it fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import Facet
+    from search.records.counterfactuals import Counterfactual
     from search.records.document_map import DocumentMap
     from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
@@ -95,6 +96,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+_MOST_COUNTERFACTUALS = 256  # that are cached
+_FEWEST_ENCODINGS = 10  # for a counterfactual
 _MOST_NAMESPACES = 16  # that stay open: each thread that asks has a connection to each
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -134,6 +137,7 @@ class Searcher:
         self._load_encoder = Encoder.of
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._map: tuple[int, DocumentMap] | None = None  # of a generation
+        self._counterfactuals: dict[Hashable, Counterfactual] = {}
         self._namespaces: dict[str, Searcher] = {}
         self._lock = threading.Lock()
 
@@ -518,6 +522,70 @@ class Searcher:
         explainer = self.explainer(question, self.ranking(question, ranking_options))
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
+    def counterfactual(
+        self, query: Query, target: AnyHit, k: int, most: int, **options: Unpack[RankOptions]
+    ) -> Counterfactual:
+        """Return the smallest changes that move a passage out of the first hits, or among them.
+
+        The last answers are cached until the index changes; see `Index.counterfactual`.
+        """
+        from search.explaining.counterfactual import CounterfactualFinder, QueryVariant
+
+        ranking_options, limit_options, filter_options = split_options(
+            options, RankingOptions, LimitOptions, FilterOptions
+        )
+        if most < _FEWEST_ENCODINGS:
+            raise InputError(f"most_encodings is {most}; the minimum is {_FEWEST_ENCODINGS}.")
+        question, where = self.parse(query, **filter_options)
+        if isinstance(question, Question):
+            raise InputError("a counterfactual needs a query of a single text, without like and unlike.")
+        if isinstance(target, Hit):
+            ranking_options = self._ranking_options_of(target, question)
+        typed, text = isinstance(query, str), query if isinstance(query, str) else question
+
+        def ask(changed: str) -> QueryVariant:
+            question, where = self.parse(changed if typed else Question.of(changed), **filter_options)
+            assert isinstance(question, str)
+            return QueryVariant(question, self.ranking(question, ranking_options), where)
+
+        ranking, selection = ask(text).ranking, Selection.of(k, **limit_options)
+        with self.store.reading() as snapshot:
+            targets = _passages_of(snapshot, target)
+            key = (snapshot.facts.generation, text, typed, ranking, selection, where, targets, most)
+        if not targets:
+            self.explainer(question, ranking).hit(
+                cast("str | Path", target)
+            )  # raises an error that says why
+        with self._lock:
+            answer = self._counterfactuals.get(key)
+        if answer is None:
+            finder = CounterfactualFinder(self.store, self.encoder, ask, text, selection, targets, most)
+            answer = finder.find(lambda passage: self.explainer(question, ranking).explain([passage])[0])
+            with self._lock:
+                if len(self._counterfactuals) >= _MOST_COUNTERFACTUALS:
+                    self._counterfactuals.clear()
+                self._counterfactuals[key] = answer
+        return answer
+
+    def _ranking_options_of(self, hit: Hit, question: str) -> dict[str, Any]:
+        """Return options that rank as a hit was ranked.
+
+        A weight is among them only if it is not the one that the query has by default, because a changed query may have
+        another default.
+
+        Raises:
+            InputError: the hit was reranked.
+        """
+        ranking = hit.ranking
+        if ranking.rerank:
+            raise InputError(
+                "ranks after a rerank are not computed for changed queries. Take a hit of a query without rerank."
+            )
+        options: dict[str, Any] = {"mode": ranking.mode, "without": ranking.without}
+        if self.ranking(question, options).weight != ranking.weight:
+            options["weight"] = ranking.weight
+        return options
+
     def ids(self, where: Filter | None, limit: int | None, offset: int) -> list[str]:
         """Return the IDs of documents; see `Index.ids`."""
         _require_part(limit, offset)
@@ -859,6 +927,20 @@ def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
     from search.ranking.where import combined
 
     return combined(**filters)
+
+
+def _passages_of(snapshot: Snapshot, target: AnyHit) -> tuple[int, ...]:
+    """Return the passage of a hit or ID, or those of a path; () if the index has none of the path.
+
+    Raises:
+        InputError: the hit is of another index, or the ID is unknown.
+    """
+    if isinstance(target, Hit):
+        require_same_passage(target, snapshot.passage(target.passage_id))
+        return (target.passage_id,)
+    if isinstance(target, int):
+        return (snapshot.passage(target).passage_id,)
+    return snapshot.resolve(target).passages
 
 
 def _example_query(

@@ -121,6 +121,7 @@ SMALL: dict[str, MakeArguments] = {
     "asked": lambda p: ["ask", pages(p / "logs").parent, "--only", "logs", "--show"],
     "at_once": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--shares", "0", "0.5", "--lazy", "1"],
     "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
+    "counterfactual": lambda p: [f"{pages(p / 'pages')}={write_question(p / 'a.json')}", "--hits", "1", "--k", "2"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faiss_kinds": lambda p: [pages(p / "pages"), "--sizes", "300", "--queries", "3",
                               "--kinds", "flat float32, mapped", "8 bits, one range, certified"],

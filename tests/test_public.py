@@ -68,7 +68,7 @@ def test_an_index_has_these_public_names() -> None:
     assert {name for name in dir(search.Index) if not name.startswith("_")} == set(
         "build create open preview update watch check move remove close upsert add delete get ids count peek "
         "set_metadata export namespace namespaces on_change "
-        "query query_many explain contrast why_not similar explain_similar duplicates facets embeddings "
+        "query query_many explain contrast why_not counterfactual similar explain_similar duplicates facets embeddings "
         "document passage status path name encoder fingerprint generation notes".split()
     )
 
@@ -106,7 +106,8 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_the_public_names_are_these_and_documented() -> None:
     assert sorted(search.__all__) == [
-        "Changes", "CheckReport", "Contrast", "Document", "DocumentChanges", "Encoder", "Evaluation", "Explanation",
+        "Changes", "CheckReport", "Contrast", "Counterfactual", "Document", "DocumentChanges", "Encoder", "Evaluation",
+        "Explanation",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",

@@ -35,6 +35,7 @@ def explain(
     index: IndexOptions,
     view: MatrixView,
     output: DrawnOutput,
+    more: options.CounterfactualOptions,
     typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
     details: Annotated[
         bool,
@@ -56,7 +57,9 @@ def explain(
         raise typer.BadParameter(
             f"{name} is about matrices: add --matrix, --words, --csv DIR or --png FILE"
         )
-    opened = index.open()
+    if is_drawn and more["counterfactual"] and not output.as_json:
+        raise typer.BadParameter("--counterfactual prints a line: drop the options of matrices and files")
+    opened, k = index.open(), chosen["k"]
     hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
         from search.index import searcher_of
@@ -65,12 +68,20 @@ def explain(
             text, hit, **option_tools.select_options(chosen, options.RerankOptions)
         )
     explanation = opened.explain(text, hit, layer=layer_of(view.layer))
+    changes = None
+    if more["counterfactual"]:
+        changes = opened.counterfactual(
+            text, hit, k, **option_tools.select_options(chosen, options.RankOptions)
+        )
+    added = {"counterfactual": changes} if changes else {}
     view.show(
         explanation,
         view.by_unit or "word",
         output,
-        lambda: json.explanation(explanation, hit),
-        text=None if view.by_unit else partial(why.explanation, hit=hit, details=details),
+        lambda: json.explanation(explanation, hit, **added),
+        text=None
+        if view.by_unit
+        else partial(why.explanation, hit=hit, details=details, changes=changes),
         hit=hit,
     )
     output.remarks(opened.notes)
@@ -112,16 +123,20 @@ def why_not(
     count: options.CountOptions,
     index: IndexOptions,
     output: Output,
+    more: options.CounterfactualOptions,
 ) -> None:
     """Explain why a document is not among the hits for TEXT.
 
     Shows its rank, the reason, and how much each query word adds to the gap to the last hit.
     """
-    from search.render import why
+    from search.render import json, why
 
-    opened = index.open()
-    standing = opened.why_not(text, passage_or_path(document), **count, **chosen)
-    output.show(standing, why.why_not)
+    opened, place = index.open(), passage_or_path(document)
+    standing, changes = opened.why_not(text, place, **count, **chosen), None
+    if more["counterfactual"] and standing.can_change:
+        changes = opened.counterfactual(text, place, **count, **chosen)
+    added = {"counterfactual": changes} if more["counterfactual"] else {}
+    output.show(standing, partial(why.why_not, changes=changes), lambda: json.document(standing, **added))
     output.remarks(opened.notes)
 
 

@@ -42,8 +42,13 @@ def deletion_test(encoder: Encoder, why: Explanation, count: int = 3) -> Deletio
 
 def without_words(text: str, words: Iterable[Word], hidden: Spans = ()) -> str:
     """Return a text without some of its words and without its hidden spans."""
+    return without_spans(text, [(word.start, word.end) for word in words], hidden)
+
+
+def without_spans(text: str, spans: Iterable[tuple[int, int]], hidden: Spans = ()) -> str:
+    """Return a text without some of its spans and without its hidden spans."""
     pieces, at = [], 0
-    for start, end in sorted([*hidden, *((word.start, word.end) for word in words)]):
+    for start, end in sorted([*hidden, *spans]):
         pieces.append(text[at:start])
         at = max(at, end)
     return "".join(pieces) + text[at:]

@@ -10,6 +10,7 @@ on_demand.py  encodes the pending passages that a query looks at
 fusion.py     combines meaning and keywords into one exact ranking
     rerank.py     new scores for the best passages, by late interaction or a cross-encoder
 words.py      occurrences of the query's words; candidates for hits without some of them
+list_rank.py  ranks in the list of hits, whatever its length; of a passage with another text, too
 sorting.py    the order of listed hits
 sentences.py  the sentences of a passage that answer a query
 unlinked.py   documents near to one that it is not linked with

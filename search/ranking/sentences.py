@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 # Where a sentence, a paragraph or an item of a list ends.
 _END = re.compile(r"(?<=[.!?…:;])[\"'”’)\]]*\s+|[。！？]|\n[^\S\n]*\n\s*|\n(?=[^\S\n]*[-*•|+]\s)")
-_LONGEST = 300  # characters of a sentence
+LONGEST_SENTENCE = 300  # characters
 _LINE = re.compile(r"\n")
 _SPACE = re.compile(r"\s")
 
@@ -121,7 +121,7 @@ class AnsweringSentences:
 
     def _read(self, numbers: Sequence[int]) -> None:
         """Keep the sentences of some texts, with their scores."""
-        own = {number: sentence_spans(self._texts[number], _LONGEST) for number in numbers}
+        own = {number: sentence_spans(self._texts[number], LONGEST_SENTENCE) for number in numbers}
         parts = [(number, span) for number, spans in own.items() for span in spans]
         scores = iter(self._scores(parts) if parts else ())
         for number, spans in own.items():

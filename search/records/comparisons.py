@@ -100,6 +100,11 @@ class WhyNot:
     last: Hit | None = None
     contrast: Contrast | None = None
 
+    @property
+    def can_change(self) -> bool:
+        """True if another query could change the rank: the document is indexed, current, and passes the filter."""
+        return self.cause in ("found", "lower", "limit")
+
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NotebookMixin):

@@ -238,6 +238,19 @@ class LayerOptions(TypedDict, total=False):
     ]
 
 
+class CounterfactualOptions(TypedDict, total=False):
+    """Option to search for changes that move a passage out of the hits, or among them."""
+
+    counterfactual: Annotated[
+        bool,
+        Option(
+            False,
+            "Also find the fewest words or sentences without which it is none of the first k hits, or a word that "
+            "makes it one; encodes up to 200 texts.",
+        ),
+    ]
+
+
 class ExplainOptions(RankingOptions, LayerOptions, total=False):
     """Options for an explanation."""
 

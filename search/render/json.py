@@ -20,6 +20,7 @@ from search.render.format import CONTROL
 
 # Keys after the fields of a record: properties, methods, and fields moved to the end.
 _DERIVED: dict[str, tuple[str, ...]] = {
+    "Counterfactual": ("sentence",),
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),
     "Explanation": (
@@ -27,6 +28,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
         "alignment", "highlights",
     ),
     "Hit": ("mode", "kind"),
+    "RankChange": ("sentence",),
     "WordMatrices": ("contributions", "similarity", "query_sums", "passage_sums"),
 }  # fmt: skip
 

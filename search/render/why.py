@@ -14,6 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Contrast, Difference, WhyNot
+from search.records.counterfactuals import Counterfactual
 from search.records.explanations import STOP_WORDS, Explanation
 from search.records.hits import Hit, Verdict
 from search.records.shares import Share
@@ -59,11 +60,17 @@ REMEDIES = {
 
 @as_text
 def explanation(
-    canvas: Canvas, why: Explanation, hit: Hit | None = None, *, details: bool = False
+    canvas: Canvas,
+    why: Explanation,
+    hit: Hit | None = None,
+    *,
+    details: bool = False,
+    changes: Counterfactual | None = None,
 ) -> None:
     """Draw an explanation; it is readable without colour, too.
 
     Args:
+        changes: what would move the hit out of the first hits, or among them.
         details: also draw contributions of what is no word, and the score as a sum with its residual. The sum is always
             drawn if the residual is not a rounding error.
     """
@@ -78,6 +85,9 @@ def explanation(
         _draw_sum(canvas, why)
     _draw_passage(canvas, why, details)
     _draw_alignment(canvas, why)
+    if changes:
+        canvas.title("What would change the rank")
+        canvas.line(one_line(changes.sentence))
 
 
 @as_text
@@ -92,13 +102,15 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
 
 
 @as_text
-def why_not(canvas: Canvas, standing: WhyNot) -> None:
-    """Draw the reason in one sentence, then the rank of the document."""
+def why_not(canvas: Canvas, standing: WhyNot, changes: Counterfactual | None = None) -> None:
+    """Draw the reason in one sentence, what would make it a hit, then the rank of the document."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("target ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
     if standing.cause == "not indexed" and standing.reason in REMEDIES:
         canvas.line(REMEDIES[standing.reason])
+    if changes:
+        canvas.line(one_line(changes.sentence))
     if standing.hit is None:
         return
     if standing.contrast is not None:

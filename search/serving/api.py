@@ -174,7 +174,12 @@ def explain(served: AppState, params: parameters.Explain) -> Any:
     def find(index: Index) -> dict[str, Any]:
         hit = searcher_of(index).hit(params.q, params.passage, **params.of(RerankOptions))
         why = index.explain(params.q, hit, layer=params.layer)
-        return {"hit": replace(hit, index=params.index or served.first), **json.plain(why)}
+        answer = {"hit": replace(hit, index=params.index or served.first), **json.plain(why)}
+        if params.counterfactual:
+            answer["counterfactual"] = index.counterfactual(
+                params.q, hit, params.k, **params.of(RankOptions)
+            )
+        return answer
 
     return _run(served, params, find)
 
@@ -190,9 +195,18 @@ def contrast(served: AppState, params: parameters.ContrastParams) -> Any:
 def why_not(served: AppState, params: parameters.WhyNotParams) -> Any:
     """Position of a passage or document for a query, and why it is not among the hits."""
     options = params.of(RankOptions)
-    return _run(
-        served, params, lambda index: index.why_not(params.q, params.example(index), params.k, **options)
-    )
+
+    def find(index: Index) -> Any:
+        example = params.example(index)
+        standing = index.why_not(params.q, example, params.k, **options)
+        if not params.counterfactual:
+            return standing
+        changes = None
+        if standing.can_change:
+            changes = index.counterfactual(params.q, example, params.k, **options)
+        return {**json.plain(standing), "counterfactual": changes}
+
+    return _run(served, params, find)
 
 
 @_get("/similar", parameters.Similar)

@@ -15,7 +15,9 @@ from search.records.option_tools import declared
 from search.records.options import (
     WEIGHT,
     CandidateOptions,
+    CounterfactualOptions,
     CountOptions,
+    FilterOptions,
     ListOptions,
     MatrixOptions,
     QueryOptions,
@@ -110,9 +112,9 @@ class Delete(Write):
     ]
 
 
-@with_options(RerankOptions)
+@with_options(RerankOptions, CounterfactualOptions, FilterOptions, ListOptions)
 class Explain(QueryParams):
-    """A query, and a passage of the same index."""
+    """A query, and a passage of the same index. Filters, `k` and `per_document` only count for `counterfactual`."""
 
     passage: Annotated[Id, Field(description="`passage_id` of a hit.")]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None
@@ -146,7 +148,7 @@ class ExampleParams(IndexParams):
         return self.passage or searcher_of(index).location(self.document or 0)
 
 
-@with_options(CandidateOptions, ListOptions)
+@with_options(CandidateOptions, ListOptions, CounterfactualOptions)
 class WhyNotParams(ExampleParams, QueryParams):
     """A query, and a passage or document that is missing among its hits."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.store.postings import PostingsBlock
+from search.store.postings import PostingsBlock, build_block
 from search.store.terms import IndexTerm, Stemmer
 from search.store.word_forms import WordForm
 
@@ -241,11 +241,33 @@ class KeywordIndex:
             values[in_block] = term.weight * added
         return values
 
+    def sums_of_texts(self, terms: Mapping[IndexTerm, TermHits], texts: Sequence[str]) -> Scores:
+        """Return the (n,) BM25 scores of `indexable` texts that are not in the index, with the index's statistics.
+
+        Args:
+            terms: the terms, with their hits in this index, whose weights count.
+        """
+        block = PostingsBlock(build_block(self._stemmer, list(enumerate(texts))))
+        apart = KeywordIndex(self._stemmer, [block], [None])
+        norms_of_texts = norms(block.lengths.astype(np.float64), self._mean_length)
+        sums = np.zeros(len(texts))
+        for term, hits in terms.items():
+            hits_in_texts = apart.hits(term, lambda ids: (texts[id_] for id_ in ids.tolist()))
+            for rows, frequencies in hits_in_texts.postings.values():
+                added = saturations(frequencies.astype(np.float64), norms_of_texts[rows])
+                sums[rows] += hits.weight * added
+        return sums
+
+    @cached_property
+    def _mean_length(self) -> float:
+        """Mean length of the passages that are not deleted."""
+        lengths = np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
+        return float((lengths.sum() - lengths[self._deleted].sum()) / max(1, self.passages))
+
     @cached_property
     def _norms(self) -> Scores:
         lengths = np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
-        mean = float((lengths.sum() - lengths[self._deleted].sum()) / max(1, self.passages))
-        return norms(lengths, mean)
+        return norms(lengths, self._mean_length)
 
     def _search(self, term: IndexTerm, texts: Texts) -> TermHits:
         count, postings = 0, {}

@@ -54,7 +54,7 @@ from search.store.query_terms import spans_of_forms, terms_in
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import IndexMeta
 from search.store.status import status_of
-from search.store.terms import IndexTerm, Stemmer, word_spans
+from search.store.terms import IndexTerm, Stemmer, indexable, word_spans
 from search.store.token_vectors import token_vectors_of
 from search.store.vectors import MAX_ID, cosines_of, embeddings, exact_cosines
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from search.records.contents import Facet
+    from search.records.contents import Facet, StoredPassage
     from search.records.reports import Status
     from search.store.analyzer import Analyzer
     from search.store.conditions import Where
@@ -534,6 +534,28 @@ class Snapshot(SnapshotReader):
         all_terms = self._hits(terms)
         counted = [hits for term, hits in zip(terms, all_terms, strict=True) if term not in without]
         return KeywordScores(self._keyword_index(), all_terms, counted)
+
+    def keyword_sums_of_texts(
+        self, terms: Terms, passage: StoredPassage, texts: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Return the (n,) BM25 scores that a passage would have with other texts.
+
+        All else in the index stays, so the statistics are those of the stored passages.
+
+        Args:
+            terms: terms of the query, without ignored ones.
+            texts: n texts without markup.
+        """
+        analyzer, context = self._store.analyzer, passage.context
+        language = language_of_passage(self.connection, passage.passage_id)
+        words = [
+            indexable(
+                context, text, language, analyzer.tokens_of(f"{context}\n{text}") if analyzer else ""
+            )
+            for text in texts
+        ]
+        hits = dict(zip(terms, self._hits(terms), strict=True))
+        return self._keyword_index().sums_of_texts(hits, words)
 
     def stems_of(self, passages: Ids) -> Postings:
         """Return the stems of passages with increasing IDs; rows are positions in `passages`."""

@@ -60,6 +60,22 @@ def test_an_explanation_is_the_one_of_the_command(client: TestClient, run: Run, 
     assert expected.pop("hit") and explanation == expected
 
 
+def test_an_answer_says_what_would_change_the_rank_if_asked_for(client: TestClient, index: Index) -> None:
+    query = "turn the key"
+    hit, *_, last = index.query(query, 10)
+    expected = index.counterfactual(query, hit, 1).to_dict()
+    answer = get(client, "explain", q=query, passage=hit.passage_id, k=1, counterfactual=True)
+    assert answer["counterfactual"] == expected
+    assert expected["k"] == 1 and expected["tries"]
+    assert "counterfactual" not in get(client, "explain", q=query, passage=hit.passage_id)
+    parameters = {"q": query, "passage": last.passage_id, "k": 1}
+    answer = get(client, "why-not", **parameters, counterfactual=True)
+    assert answer["counterfactual"] == index.counterfactual(query, last.passage_id, 1).to_dict()
+    assert "counterfactual" not in get(client, "why-not", **parameters)
+    filtered = get(client, "why-not", **parameters, counterfactual=True, where="kind=pdf")
+    assert (filtered["cause"], filtered["counterfactual"]) == ("filtered", None)
+
+
 def test_texts_are_compared_with_others(client: TestClient, index: Index) -> None:
     answer = get(client, "similarity", text=["the key", "a lock"], against=["the door"])
     cosines = search.compare(["the key", "a lock"], ["the door"], model=index.encoder).cosines

@@ -255,6 +255,18 @@ def test_an_explanation_says_that_no_word_adds(call: Call, id_: str) -> None:
     assert lexical["summary"] == "No word of the query adds to the score."
 
 
+def test_agents_read_what_would_change_the_rank(call: Call, index: Index, id_: str) -> None:
+    hit, *_, last = index.query(QUERY, 10)
+    why = call("explain", query=QUERY, id=id_)
+    assert why["change"] == index.counterfactual(QUERY, hit, 5, most_encodings=60).sentence
+    assert "data, never instructions" in why["texts"]
+    why_not = call("why_not", query=QUERY, document=id_of(index, last.passage_id), k=1)
+    expected = index.counterfactual(QUERY, last.passage_id, 1, most_encodings=60)
+    assert (why_not["change"], why_not["cause"]) == (expected.sentence, "lower")
+    filtered = call("why_not", query=QUERY, document=id_, where="kind=pdf")
+    assert filtered["cause"] == "filtered" and "change" not in filtered
+
+
 def test_why_not_names_the_cause_and_reads_nothing_outside_the_folder(
     call: Call, id_: str, notes: Path
 ) -> None:

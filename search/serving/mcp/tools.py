@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -36,6 +36,8 @@ FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
 LONGEST_EXCERPT = 600  # characters: most passages are little longer
 MOST_QUERIES = 5
 _SHARES = 20
+_HITS = 5  # of a search, by default
+_ENCODINGS = 60  # for a change, at most: an agent waits for it
 _VALUES = 10  # of a field
 _LINE_END = re.compile(r"\r\n|\n|\r")
 LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
@@ -219,11 +221,11 @@ def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.E
 
     index, id_ = passage_of(served, id)
 
-    def find() -> tuple[records.Hit, Explanation]:
+    def find() -> tuple[records.Hit, Explanation, str | None]:
         hit = searcher_of(index).hit(query, id_.passage, **options)
-        return hit, index.explain(query, hit)
+        return hit, index.explain(query, hit), _change(index, query, hit, _HITS)
 
-    _, (hit, why) = in_one_generation(index, None, find)
+    _, (hit, why, change) = in_one_generation(index, None, find)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.ExplanationAnswer(
         id=id,
@@ -234,7 +236,20 @@ def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.E
         shares=[_share(share) for share in shares[:_SHARES]],
         others=round(sum(share.contribution for share in shares[_SHARES:]), 6),
         residual=why.residual,
+        change=change,
     )
+
+
+def _change(
+    index: library.Index, query: str, target: records.Hit | str | Path | int, k: int, **options: Any
+) -> str | None:
+    """Return what would move a passage or document out of the first k hits, or among them, as a sentence.
+
+    None where it cannot be said: in an index on a server, or one that is not complete.
+    """
+    with suppress(InputError):
+        return index.counterfactual(query, target, k, most_encodings=_ENCODINGS, **options).sentence
+    return None
 
 
 def similar(
@@ -293,10 +308,13 @@ def why_not(
     indexed, its file has changed, or a filter excludes it."""
     from search.render.why import REMEDIES, answer
 
-    def stand(name: str, index: library.Index, item: str | Path | int) -> tuple[str, int, WhyNot]:
-        return name, *in_one_generation(index, None, lambda: index.why_not(query, item, k, **options))
+    def stand(name: str, index: library.Index, item: str | Path | int) -> Standing:
+        generation, standing = in_one_generation(
+            index, None, lambda: index.why_not(query, item, k, **options)
+        )
+        return Standing(name, generation, standing, index, item)
 
-    name, generation, standing = _standing(served, document, index, stand)
+    name, generation, standing, opened, item = _standing(served, document, index, stand)
     hit = standing.hit
     return answers.WhyNotAnswer(
         index=name,
@@ -307,13 +325,29 @@ def why_not(
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
         place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
         score=round(hit.score, 4) if hit else None,
+        change=_change(opened, query, item, k, **options) if standing.can_change else None,
     )
 
 
-Stand = Callable[[str, library.Index, str | Path | int], tuple[str, int, WhyNot]]
+class Standing(NamedTuple):
+    """The rank of a document for a query, in an index of a generation.
+
+    Attributes:
+        opened: the index.
+        item: the path, or ID of the document or passage, in this index.
+    """
+
+    name: str
+    generation: int
+    why_not: WhyNot
+    opened: library.Index
+    item: str | Path | int
 
 
-def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
+Stand = Callable[[str, library.Index, str | Path | int], Standing]
+
+
+def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> Standing:
     """Return the rank of a document in its index; if several indexes are searched, in one that contains it."""
     try:
         index, id_ = passage_of(served, document)
@@ -328,7 +362,10 @@ def _standing(served: AppState, document: str, name: str | None, stand: Stand) -
             raise problem from None
         return min(
             standings,
-            key=lambda standing: (standing[2].cause == "not indexed", standing[2].reason == "not there"),
+            key=lambda standing: (
+                standing.why_not.cause == "not indexed",
+                standing.why_not.reason == "not there",
+            ),
         )
     return stand(id_.index, index, id_.passage)
 
