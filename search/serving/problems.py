@@ -17,6 +17,7 @@ from search import errors
 from search.render.page import search as drawn
 from search.render.page.document import Page, Site, document, fragment, text
 from search.render.page.hit_list import PageRequest
+from search.serving.answers import ProblemDetails
 from search.serving.app_state import GenerationGone, IndexBusy
 from search.serving.fields import LONGEST_QUERY
 
@@ -128,7 +129,7 @@ def as_response(request: Request, problem: Problem) -> Response:
         body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))
         page = Page(title, title, body)
         return as_page(request, page, status=problem.status_code, headers=headers)
-    content: dict[str, Any] = {
+    content: ProblemDetails = {
         "type": f"urn:seewhy:problem:{problem.code}",
         "title": title,
         "status": problem.status_code,
