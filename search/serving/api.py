@@ -1,9 +1,10 @@
 """The HTTP API, /api/v1: the records of the library as JSON."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
+from itertools import chain, islice
 from operator import add
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -39,8 +40,9 @@ from search.serving.answers import (
     QueryResult,
     QueryResults,
 )
-from search.serving.app_state import AppState, in_one_generation
+from search.serving.app_state import AppState, has_documents_from_memory, in_one_generation
 from search.serving.fields import LAST_HIT, RequestModel, as_next, of_next
+from search.serving.openapi import NDJSON
 from search.serving.parameters import Id, IndexParams
 from search.serving.problems import Problem
 
@@ -49,6 +51,10 @@ router = APIRouter(prefix="/api/v1")
 MOST_EXPLAINED = 10  # hits in an answer with explanations
 _SECONDS_BETWEEN = 1  # between looks for changed indexes
 _MOST_NAMES = 1_000  # of documents in an event
+# Media types of NDJSON, and those that accept a JSON document.
+_LINES = {NDJSON, "application/ndjson", "application/jsonl", "application/jsonlines"}
+_DOCUMENT = {"application/json", "application/*", "*/*"}
+_DOCUMENTS_OF_PART = 100  # that are sent together
 
 Params = TypeVar("Params", bound=RequestModel)
 Answer = TypeVar("Answer")
@@ -72,9 +78,18 @@ def _get(path: str, model: type[Params], tag: Tag) -> Callable[[Callable[[AppSta
 
 async def _answered(request: Request, work: Callable[[AppState], Any]) -> Response:
     """Run `work` in a worker thread when the request's turn comes, and return its result as JSON."""
+    _require_json(request)
     state = request.app.state
     content = await state.limiter.run(lambda: json.compact(work(state.served)))
     return Response(content, media_type="application/json")
+
+
+def _require_json(request: Request) -> None:
+    """Raise Problem if the client reads JSON line by line: it could not read one document."""
+    kinds = {kind.partition(";")[0].strip() for kind in request.headers.get("accept", "").split(",")}
+    if kinds & _LINES and not kinds & _DOCUMENT:
+        detail = "this address answers with application/json. For NDJSON: GET /api/v1/export"
+        raise Problem(406, "not-acceptable", detail)
 
 
 def _run(served: AppState, params: IndexParams, work: Callable[[Index], Answer]) -> Answer:
@@ -308,14 +323,58 @@ async def _written(
     Args:
         create: create the namespace that the request names, if it does not exist.
     """
+    _require_json(request)
     state = request.app.state
     if state.writes is None:
         detail = "this server is read-only. To allow changes, run: seewhy serve --writable --token new"
         raise Problem(403, "read-only", detail)
     content = await state.writes.run(
-        lambda: json.compact(work(state.served.index(params.index, create=create)))
+        lambda: json.compact(work(_of_memory(state.served, params.index, create=create)))
     )
     return Response(content, media_type="application/json")
+
+
+def _of_memory(served: AppState, name: str | None, *, create: bool = False) -> Index:
+    """Return an index of documents from memory; see `AppState.index`.
+
+    Raises:
+        InputError: the index belongs to a folder.
+    """
+    index = served.index(name, create=create)
+    if has_documents_from_memory(index):
+        return index
+    others = [other for other, opened in served.indexes.items() if has_documents_from_memory(opened)]
+    advice = "This server has none. To make one, run: seewhy upsert -i NAME FILE.jsonl"
+    if others:
+        advice = f"Add the parameter `index`, one of: {', '.join(others)}."
+    raise InputError(
+        f"the index '{name or served.first}' belongs to a folder, so its documents are files. This address is for an "
+        f"index of documents from memory. {advice}"
+    )
+
+
+@router.get("/export", operation_id="export", tags=["documents"])
+async def export(request: Request, params: Annotated[parameters.Write, Query()]) -> StreamingResponse:
+    """Export the documents of an index of documents from memory, as NDJSON.
+
+    Each line is a document in the form in which it is upserted, in the order in which they were added: one state of the
+    index. If a document is damaged, the connection is closed before the end of the answer.
+    """
+    state = request.app.state
+
+    def begin() -> tuple[str, Iterator[str]]:
+        parts = _exported(_of_memory(state.served, params.index))
+        return next(parts, ""), parts
+
+    first, others = await state.limiter.run(begin)
+    return StreamingResponse(chain([first], others), media_type=NDJSON)
+
+
+def _exported(index: Index) -> Iterator[str]:
+    """Yield the documents of an index as lines of JSON, in parts."""
+    documents = Index.export(index.path)
+    while part := list(islice(documents, _DOCUMENTS_OF_PART)):
+        yield json.lines([document.record for document in part]) + "\n"
 
 
 @router.get("/events", operation_id="events", tags=["indexes"])

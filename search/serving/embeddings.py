@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from search.encoding.encoder import Role
-from search.errors import InputError, SearchError
+from search.errors import IndexNotFound, InputError, SearchError
 from search.index import Index
 from search.render import json
 from search.serving.answers import EmbeddingList, ModelItem, ModelList
 from search.serving.app_state import AppState
 from search.serving.fields import RequestModel
 from search.serving.parameters import Sentence
+from search.serving.problems import Problem
 
 MOST_INPUTS = 2_048  # as in OpenAI's API
 
@@ -120,14 +121,22 @@ def index_of(served: AppState, model: str) -> Index:
     """Return the index of this name, or the first one with this model; "sentence-transformers/" may be left out or not.
 
     Raises:
-        IndexNotFound: there is none.
+        IndexNotFound: the server has no index at all.
+        Problem: there is no such model.
     """
     name = model.rpartition("/")[2]
     for index in () if model in served.indexes else served.indexes.values():
         own = index.fingerprint.model
         if model == own or (name == own.rpartition("/")[2] and "/" not in own):
             return index
-    return served.index(model)
+    try:
+        return served.index(model)
+    except IndexNotFound:
+        if not served.indexes:
+            raise
+        choices = ", ".join(_names(served))
+        detail = f"this server has no model '{model}'. Choose from: {choices}."
+        raise Problem(404, "model-not-found", detail) from None
 
 
 @router.get("/models", operation_id="models")
@@ -153,11 +162,16 @@ async def one_model(
 
 
 def _models(served: AppState) -> ModelList:
+    return {"object": "list", "data": list(map(_model, _names(served)))}
+
+
+def _names(served: AppState) -> list[str]:
+    """Return the names of the indexes and of their models."""
     names = dict.fromkeys(served.indexes)
     for index in served.indexes.values():
         with suppress(SearchError):  # a damaged index has none
             names[index.fingerprint.model] = None
-    return {"object": "list", "data": list(map(_model, names))}
+    return list(names)
 
 
 def _model(name: str) -> ModelItem:

@@ -28,6 +28,7 @@ from search.records.reports import Status, Upserted
 from search.render import json
 from search.serving import answers
 
+NDJSON = "application/x-ndjson"
 TAGS = {
     "search": "Find passages.",
     "explain": "Find out why a passage has its score.",
@@ -58,6 +59,7 @@ ANSWERS: dict[str, Any] = {
 }
 # Operation -> media type and description of an answer that is not one JSON document.
 STREAMS: dict[str, tuple[str, str]] = {
+    "export": (NDJSON, "One document on each line, as JSON."),
     "events": ("text/event-stream", "Server-sent events."),
 }
 

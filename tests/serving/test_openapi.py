@@ -114,7 +114,7 @@ def test_every_answer_is_what_its_schema_says(
             if errors := errors_of(answer.json(), schema_of(described[name]), document):
                 wrong[name] = errors
     assert wrong == {}
-    streams = {"GET /api/v1/events"}
+    streams = {"GET /api/v1/events", "GET /api/v1/export"}
     assert checked | streams == described.keys()
 
 
@@ -155,6 +155,7 @@ def test_every_operation_has_a_tag_a_sentence_and_an_id_that_stays(document: dic
         "DELETE /api/v1/documents": "delete",
         "GET /api/v1/documents/{id}": "document",
         "GET /api/v1/events": "events",
+        "GET /api/v1/export": "export",
         "POST /v1/embeddings": "embeddings",
         "GET /v1/models": "models",
         "GET /v1/models/{name}": "model",
