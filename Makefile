@@ -5,6 +5,7 @@
 # make lab    train small heads for the commands of seewhy lab, offline; some 45 minutes of processor time
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
+# make client   a TypeScript client from the OpenAPI document, compiled and run against a server; skipped without npm
 # make site    the documentation as a website, in build/site
 # make model-report MODEL=NAME DATA="SET ..."   hits, speed, verdict and explanations of a model, in build/NAME.md
 # make size   how many modules and lines of code there are
@@ -16,7 +17,7 @@ DEMO := --index indexes/household
 # An old pip would run setup.py of a package without pyproject.toml, which fails with a new setuptools.
 export PIP_USE_PEP517 := 1
 
-.PHONY: install demo test notebooks lab conformance scripts site wheel lint size clean model-report
+.PHONY: install demo test notebooks lab conformance scripts client site wheel lint size clean model-report
 
 install: $(VENV)/installed
 	@echo
@@ -67,6 +68,9 @@ scripts:
 	npm install --prefix .ci/scripts --silent --no-fund --no-audit --no-package-lock
 	.ci/scripts/node_modules/.bin/tsc --project .ci/scripts
 	.ci/scripts/node_modules/.bin/eslint --config .ci/scripts/eslint.config.mjs search/render/page/*.js search/lab/render/*.js
+
+client: $(VENV)/installed
+	bash .ci/client/check
 
 site: $(VENV)/installed
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[site]'

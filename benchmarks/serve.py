@@ -2,6 +2,7 @@
 
     python benchmarks/serve.py INDEX [--clients 1 8 32] [--queries 300] [--rounds 3] [--k 10] [--seed 0]
     python benchmarks/serve.py INDEX --memory [--requests 1000 2000 5000 10000] [--seed 0]
+    python benchmarks/serve.py INDEX --health [--clients 50] [--queries 1000] [--rounds 3] [--seed 0]
 
 Hybrid searches by keep-alive connections from a process of their own, each connection asking again as soon as it is
 answered; against `index.query` in a loop, and against an application of 40 lines on FastAPI, sentence-transformers and
@@ -13,6 +14,8 @@ of those within a round.
 
 With --memory, one server is asked by four connections for hits of all modes, filtered and explained hits, and pages, in
 turn, and its resident memory is printed after so many requests.
+
+With --health, /healthz is asked twenty times a second by a process of its own while clients search.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,16 +112,19 @@ class Asked:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("index", type=Path)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
-    parser.add_argument("--queries", type=int, default=300, help="of each step of a round")
+    parser.add_argument("--clients", type=int, nargs="+", default=None)
+    parser.add_argument("--queries", type=int, default=None, help="of each step of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warming", type=int, default=100, help="queries that are asked before")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-reference", action="store_true", help="only seewhy")
     parser.add_argument("--memory", action="store_true", help="measure memory, not time")
+    parser.add_argument("--health", action="store_true", help="measure /healthz while clients search")
     parser.add_argument("--requests", type=int, nargs="+", default=[1000, 2000, 5000, 10000])
     args = parser.parse_args()
+    args.clients = args.clients or ([50] if args.health else [1, 8, 32])
+    args.queries = args.queries or (1000 if args.health else 300)
     os.environ["HF_HUB_OFFLINE"] = "1"
     print(headline("fastapi", "uvicorn", "openvino", "faiss-cpu", "torch", "sentence-transformers"))
     index = Index.open(args.index, offline=True)
@@ -125,6 +132,10 @@ def main() -> None:
         print(f"{index.status().passages} passages\n")
         with seewhy(args.index) as (address, server):
             memory(address, server.pid, mixed(sentences(index, QUERIES, args.seed)), args.requests)
+        return
+    if args.health:
+        with seewhy(args.index) as (address, _):
+            health(index, address, args)
         return
     asked = args.warming + ((2 * len(args.clients) + 1) * args.rounds + 1) * args.queries
     drawn = iter(sentences(index, asked, args.seed))
@@ -300,6 +311,44 @@ def memory(address: str, pid: int, paths: Iterator[str], marks: Sequence[int]) -
         asked = mark
         held, seconds = process.memory_info().rss / 2**20, time.perf_counter() - began
         print(f"| {mark:,} | {held:.0f} | {seconds:.0f} | {dict(refused) or 0} |", flush=True)
+
+
+def health(index: Index, address: str, args: argparse.Namespace) -> None:
+    """Print how long /healthz takes while clients search, and without them."""
+    until_ready(address)
+    queries = itertools.cycle(sentences(index, QUERIES, args.seed))
+    drawn = (f"{query} {number}" for number, query in enumerate(queries))
+    ask(address, take(drawn, args.warming), 8, args.k, SERVED)
+    print("| clients | answers/s | no answer | /healthz asked | p50 ms | p95 | p99 | most |")
+    print("|---|---|---|---|---|---|---|---|")
+    for clients in (0, *args.clients * args.rounds):
+        with ThreadPoolExecutor(1) as pool:
+            searches = pool.submit(ask, address, take(drawn, args.queries), clients, args.k, SERVED)
+            times = np.array(healthy(address, searches)) * 1e3
+            answers = searches.result()
+        p50, p95, p99 = np.percentile(times, [50, 95, 99])
+        figures = f"{p50:.1f} | {p95:.1f} | {p99:.1f} | {times.max():.1f}"
+        print(
+            f"| {clients} | {answers.per_second:.0f} | {answers.refused or 0} | {len(times)} | {figures} |",
+            flush=True,
+        )
+
+
+def healthy(address: str, searches: Future[Asked], seconds: float = 5) -> list[float]:
+    """Ask for /healthz every 50 ms while searches run, for some seconds at least; return the seconds of each answer."""
+    connection = http.client.HTTPConnection(address, timeout=60)
+    connection.connect()
+    times: list[float] = []
+    began = time.perf_counter()
+    while not searches.done() or time.perf_counter() - began < seconds:
+        started = time.perf_counter()
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+        times.append(time.perf_counter() - started)
+        time.sleep(0.05)
+    return times
 
 
 @contextmanager

@@ -6,7 +6,9 @@ app.py        builds the ASGI application
     guard.py      protection: Origin and Host, token, size of a body, number of waiting requests
     life.py       runs uvicorn and background threads, and shuts them down
     app_state.py  the open indexes; answers from a single generation (state) of an index
-    problems.py   errors as JSON (RFC 9457) or as a page
+    problems.py   errors as JSON (RFC 9457) or as a page; request_errors.py: errors of parameters and bodies
+    openapi.py    /openapi.json: the operations with the schemas of their answers
+    answers.py    answers that are more than a record
     api.py        /api/v1; fields.py and parameters.py define its parameters; embeddings.py
                   and reranking.py: /v1/models, /v1/embeddings and /v1/rerank
     pages.py      web pages, their scripts and styles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Event
@@ -26,6 +26,7 @@ from search.plugins import plugins
 from search.serving import api, embeddings, pages, problems, reranking
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
+from search.serving.openapi import openapi_document
 from search.serving.problems import Problem
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         redirect_slashes=False,
         lifespan=lambda _: _running(ends, [limiter, *([writes] if writes else [])], agents),
     )
+    app.openapi = cache(partial(openapi_document, app, needs_token=bool(settings.token)))  # type: ignore[method-assign]
     app.state.served, app.state.limiter, app.state.writes = served, limiter, writes
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))

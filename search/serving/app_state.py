@@ -56,6 +56,13 @@ def in_one_generation(
     raise IndexBusy("the index is being updated. Try again in a moment.")
 
 
+def has_documents_from_memory(index: Index) -> bool:
+    """Return True for an index of documents from memory; False for that of a folder, or one that cannot be read."""
+    with suppress(SearchError):
+        return searcher_of(index).store.facts.folders.memory
+    return False
+
+
 class AppState:
     """The open indexes of a server. Indexes with the same embeddings share an encoder. Thread-safe.
 
@@ -161,7 +168,7 @@ class AppState:
         """Return the namespace of a name such as "tickets@acme"; None if there is none."""
         for outer, index in self.indexes.items():
             namespace = name.removeprefix(f"{outer}{MARK}")
-            if namespace and namespace != name:
+            if namespace and namespace != name and has_documents_from_memory(index):
                 searcher = searcher_of(index)
                 inner = searcher.within(namespace, create=True) if create else searcher.within(namespace)
                 return Index(inner) if inner else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Path
@@ -17,16 +17,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from search.encoding.encoder import Role
-from search.errors import InputError, SearchError
+from search.errors import IndexNotFound, InputError, SearchError
 from search.index import Index
 from search.render import json
+from search.serving.answers import EmbeddingList, ModelItem, ModelList
 from search.serving.app_state import AppState
 from search.serving.fields import RequestModel
 from search.serving.parameters import Sentence
+from search.serving.problems import Problem
 
 MOST_INPUTS = 2_048  # as in OpenAI's API
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", tags=["models"])
 
 
 InputType = Literal["query", "document", "passage", "search_query", "search_document"]
@@ -65,16 +67,17 @@ class Embeddings(RequestModel):
 
 @router.post("/embeddings", operation_id="embeddings")
 async def embeddings(request: Request, params: Embeddings) -> Response:
-    """Embeddings of texts, in the shape of OpenAI's API: each has length 1; a text that is too long is an error.
+    """Embed texts, in the shape of OpenAI's API.
 
-    `encoding_format` is "float", or "base64" for little-endian float32.
+    Each embedding has length 1; a text that is too long is an error. `encoding_format` is "float", or "base64" for
+    little-endian float32.
     """
     state = request.app.state
     content = await state.limiter.run(lambda: json.compact(_embedded(state.served, params)))
     return Response(content, media_type="application/json")
 
 
-def _embedded(served: AppState, params: Embeddings) -> dict[str, Any]:
+def _embedded(served: AppState, params: Embeddings) -> EmbeddingList:
     texts = _texts(params)
     encoder = index_of(served, params.model).encoder
     if params.dimensions is not None and not 1 <= params.dimensions <= encoder.dimension:
@@ -118,19 +121,27 @@ def index_of(served: AppState, model: str) -> Index:
     """Return the index of this name, or the first one with this model; "sentence-transformers/" may be left out or not.
 
     Raises:
-        IndexNotFound: there is none.
+        IndexNotFound: the server has no index at all.
+        Problem: there is no such model.
     """
     name = model.rpartition("/")[2]
     for index in () if model in served.indexes else served.indexes.values():
         own = index.fingerprint.model
         if model == own or (name == own.rpartition("/")[2] and "/" not in own):
             return index
-    return served.index(model)
+    try:
+        return served.index(model)
+    except IndexNotFound:
+        if not served.indexes:
+            raise
+        choices = ", ".join(_names(served))
+        detail = f"this server has no model '{model}'. Choose from: {choices}."
+        raise Problem(404, "model-not-found", detail) from None
 
 
 @router.get("/models", operation_id="models")
 async def models(request: Request) -> Response:
-    """The names that `model` of the other requests takes: indexes, and their models."""
+    """List the names that `model` of the other requests takes: indexes, and their models."""
     state = request.app.state
     content = await state.limiter.run(lambda: json.compact(_models(state.served)))
     return Response(content, media_type="application/json")
@@ -140,7 +151,7 @@ async def models(request: Request) -> Response:
 async def one_model(
     request: Request, name: Annotated[str, Path(description="Name of an index or of a model.")]
 ) -> Response:
-    """One of the models."""
+    """Return one of the models."""
     state = request.app.state
 
     def find() -> str:
@@ -150,15 +161,20 @@ async def one_model(
     return Response(await state.limiter.run(find), media_type="application/json")
 
 
-def _models(served: AppState) -> dict[str, Any]:
+def _models(served: AppState) -> ModelList:
+    return {"object": "list", "data": list(map(_model, _names(served)))}
+
+
+def _names(served: AppState) -> list[str]:
+    """Return the names of the indexes and of their models."""
     names = dict.fromkeys(served.indexes)
     for index in served.indexes.values():
         with suppress(SearchError):  # a damaged index has none
             names[index.fingerprint.model] = None
-    return {"object": "list", "data": list(map(_model, names))}
+    return list(names)
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model(name: str) -> ModelItem:
     return {"id": name, "object": "model", "created": 0, "owned_by": "seewhy"}
 
 

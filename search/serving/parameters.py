@@ -99,7 +99,7 @@ class Documents(ListParams):
 
 
 class Write(RequestModel):
-    """The index to change."""
+    """The index of documents from memory to change or to export."""
 
     index: IndexName = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,8 +17,10 @@ from search import errors
 from search.render.page import search as drawn
 from search.render.page.document import Page, Site, document, fragment, text
 from search.render.page.hit_list import PageRequest
+from search.serving.answers import ProblemDetails
 from search.serving.app_state import GenerationGone, IndexBusy
 from search.serving.fields import LONGEST_QUERY
+from search.serving.request_errors import sentences
 
 OF_OTHERS = "/v1/"  # requests in the shape of other services
 API = ("/api/", OF_OTHERS)
@@ -75,12 +77,12 @@ def stopping() -> Problem:
     return busy("the server is stopping. Try again in a moment.")
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception, request: Request) -> Problem:
     """Convert an exception to a problem."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        return Problem(422, "bad-parameter", _about_parameters(error.errors()))
+        return Problem(422, "bad-parameter", sentences(error.errors(), _operation(request)))
     if isinstance(error, HTTPException):
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
         return Problem(error.status_code, code, str(error.detail), error.headers)
@@ -96,16 +98,17 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "internal error. Details are in the server's log.")
 
 
-def _about_parameters(failures: Sequence[Any]) -> str:
-    """Join Pydantic's messages about invalid parameters, each with the parameter's name."""
-    return " ".join(map(_about_parameter, failures))
-
-
-def _about_parameter(failure: Any) -> str:
-    name = ".".join(map(str, failure["loc"][1:]))
-    if failure["type"] == "extra_forbidden":
-        return f"unknown parameter '{name}'. All parameters: /api/v1/docs"
-    return f"{name}: {failure['msg']}."
+def _operation(request: Request) -> dict[str, Any]:
+    """Return the operation of a request in the OpenAPI document, with the schema of its body; {} for a page."""
+    document = request.app.openapi()
+    methods = document["paths"].get(getattr(request.scope.get("route"), "path_format", ""), {})
+    operation: dict[str, Any] = dict(methods.get(request.method.lower(), {}))
+    if body := operation.get("requestBody"):
+        schema = body["content"]["application/json"]["schema"]
+        name = schema.get("$ref", "").rpartition("/")[2]
+        schema = document["components"]["schemas"].get(name, schema)
+        operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+    return operation
 
 
 def is_for_programs(request: Request) -> bool:
@@ -128,7 +131,7 @@ def as_response(request: Request, problem: Problem) -> Response:
         body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))
         page = Page(title, title, body)
         return as_page(request, page, status=problem.status_code, headers=headers)
-    content: dict[str, Any] = {
+    content: ProblemDetails = {
         "type": f"urn:seewhy:problem:{problem.code}",
         "title": title,
         "status": problem.status_code,
@@ -176,7 +179,7 @@ def install(app: FastAPI) -> None:
     """Register handlers that convert every error of a request to an error response."""
 
     async def answered(request: Request, error: Exception) -> Response:
-        return as_response(request, problem_of(error))
+        return as_response(request, problem_of(error, request))
 
     for kind in (errors.SearchError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answered)

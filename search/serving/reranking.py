@@ -5,7 +5,7 @@ Request and answer: https://docs.cohere.com/reference/rerank and https://api.jin
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +15,7 @@ from starlette.responses import Response
 from search.errors import InputError
 from search.index import searcher_of
 from search.render import json
+from search.serving.answers import RerankList, RerankResult
 from search.serving.app_state import AppState
 from search.serving.embeddings import index_of
 from search.serving.fields import RequestModel
@@ -23,7 +24,7 @@ from search.serving.parameters import Sentence
 MOST_DOCUMENTS = 1_000
 LONGEST_DOCUMENT = 100_000  # characters
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", tags=["models"])
 
 
 Body = Annotated[str, Field(min_length=1, max_length=LONGEST_DOCUMENT)]
@@ -52,7 +53,7 @@ class Rerank(RequestModel):
 
 @router.post("/rerank", operation_id="rerank")
 async def rerank(request: Request, params: Rerank) -> Response:
-    """The documents by their relevance for a query, best first, in the shape of Cohere's and Jina's APIs.
+    """Rank documents of the request by their relevance for a query, in the shape of Cohere's and Jina's APIs.
 
     `relevance_score` is the score of late interaction in [-1, 1], whose words are weighted by their rarity in the
     index. A text that is longer than the model reads is cut, and has the score of its best part.
@@ -62,14 +63,14 @@ async def rerank(request: Request, params: Rerank) -> Response:
     return Response(content, media_type="application/json")
 
 
-def _reranked(served: AppState, params: Rerank) -> dict[str, Any]:
+def _reranked(served: AppState, params: Rerank) -> RerankList:
     texts = [item if isinstance(item, str) else item.text for item in params.documents]
     if not 1 <= len(texts) <= MOST_DOCUMENTS:
         raise InputError(f"documents has {len(texts)} texts. Send 1 to {MOST_DOCUMENTS:,}.")
     index = index_of(served, params.model)
     scores = searcher_of(index).relevance(params.query, texts)
     best = sorted(range(len(texts)), key=lambda number: -scores[number])[: params.top_n]
-    results: list[dict[str, Any]] = [
+    results: list[RerankResult] = [
         {"index": number, "relevance_score": scores[number]} for number in best
     ]
     if params.return_documents:

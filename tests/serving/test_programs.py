@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from search import Document, Index
 from search.corpus.text import file_document
 from search.index import searcher_of
+from search.indexes import name_of
 from search.indexing.read import cutter_for
 from search.records.documents import Section
 from search.serving import create_app
@@ -66,7 +67,16 @@ def test_embeddings_of_queries_and_documents_are_those_of_the_index(tmp_path: Pa
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({"model": "other", "input": "a"}, 404, "no index 'other'"),
+        ({"model": "other", "input": "a"}, 404, "this server has no model 'other'. Choose from: notes, "),
+        ({"model": "notes", "input": ""}, 422, "input is empty."),
+        ({"model": "notes", "input": ["a", ""]}, 422, "input[1] is empty."),
+        ({"model": "notes", "input": {}}, 422, "input must be a text, or a list of texts."),
+        (
+            {"model": "notes", "input": "a", "encoding_format": "x"},
+            422,
+            "encoding_format is 'x'; it must be 'float' or",
+        ),
+        ([], 422, "the body is a JSON list; it must be a JSON object with input, model."),
         ({"model": "notes", "input": []}, 400, "input has 0 texts"),
         ({"model": "notes", "input": "a", "dimensions": 0}, 400, "dimensions must be from 1 to 32"),
         ({"model": "notes", "input": "a", "dimensions": 33}, 400, "dimensions must be from 1 to 32"),
@@ -77,11 +87,11 @@ def test_embeddings_of_queries_and_documents_are_those_of_the_index(tmp_path: Pa
             "OpenAIEmbeddings(check_embedding_ctx_length=False)",
         ),
         ({"model": "notes", "input": [101, 7]}, 400, "input has tokens, which are another model's"),
-        ({"model": "notes"}, 422, "input"),
+        ({"model": "notes"}, 422, "input is missing."),
     ],
 )
 def test_bad_requests_for_embeddings_get_a_problem(
-    client: TestClient, body: dict, status: int, detail: str
+    client: TestClient, body: object, status: int, detail: str
 ) -> None:
     answer = client.post("/v1/embeddings", json=body, headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
@@ -95,8 +105,9 @@ def test_the_openai_client_shows_the_message_of_an_error_and_lists_models(
     import openai
 
     program = openai.OpenAI(base_url=f"{ADDRESS}/v1", api_key="none", http_client=client)
-    with pytest.raises(openai.NotFoundError, match="this server has no index 'other'"):
+    with pytest.raises(openai.NotFoundError, match="this server has no model 'other'") as caught:
         program.embeddings.create(model="other", input="a")
+    assert caught.value.code == "model-not-found"
     names = [model.id for model in program.models.list()]
     assert names == ["notes", index.fingerprint.model]
     assert [program.models.retrieve(name).id for name in names] == names
@@ -153,7 +164,12 @@ def test_a_long_document_has_the_score_of_its_best_part(client: TestClient, inde
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({"model": "other", "query": "a", "documents": ["b"]}, 404, "no index 'other'"),
+        ({"model": "other", "query": "a", "documents": ["b"]}, 404, "no model 'other'"),
+        (
+            {"model": "notes", "query": "a", "documents": [1]},
+            422,
+            "documents must be a list of texts, or of objects with",
+        ),
         (
             {"model": "notes", "query": "a", "documents": []},
             400,
@@ -218,14 +234,106 @@ def test_a_writable_server_stores_and_deletes(tiny_model: Path, indexed: Path) -
         for body, status, detail in (
             ([documents[0], {"id": "c", "text": 3}], 400, "the text of 'c' is of type int"),
             ([documents[0], {"id": "c"}], 400, "no 'text': {'id': 'c'}"),
-            ({"id": "c", "text": "a"}, 422, "valid list"),
+            ({"id": "c", "text": "a"}, 422, "the body is a JSON object; it must be a JSON list."),
+            (["c"], 422, "body[0] is 'c'; it must be a JSON object."),
         ):
             answer = client.post(url, json=body)
             assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM)
             assert detail in answer.json()["detail"]
         assert index.get(["a/1"]) == []
-        answer = client.post(url, json=documents, params={"index": "notes"})
-        assert (answer.status_code, "belongs to the folder" in answer.text) == (400, True)
+        name = name_of(index)
+        for answer in (
+            client.post(url, json=documents, params={"index": "notes"}),
+            client.delete(url, params={"index": "notes", "id": "a"}),
+            client.get("/api/v1/export", params={"index": "notes"}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (400, "bad-input")
+            detail = answer.json()["detail"]
+            assert detail.startswith("the index 'notes' belongs to a folder, so its documents are files.")
+            assert detail.endswith(f"Add the parameter `index`, one of: {name}.")
+        answer = client.post(url, json=documents, params={"index": "notes@acme"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "index-not-found")
+
+
+def test_a_server_of_folders_says_how_to_make_an_index_of_documents(client: TestClient) -> None:
+    detail = client.get("/api/v1/export").json()["detail"]
+    assert detail.endswith("This server has none. To make one, run: seewhy upsert -i NAME FILE.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"", "the body is missing; it must be a JSON object with queries."),
+        (b"{", "the body is not valid JSON at character 1: Expecting property name"),
+        (b"null", "the body is null; it must be a JSON object with queries."),
+        (b'"x"', "the body is 'x'; it must be a JSON object with queries."),
+        (b"[NaN]", "the body is a JSON list; it must be a JSON object with queries."),
+        (b'{"queries": "a"}', "queries is 'a'; it must be a list."),
+        (b'{"queries": []}', "queries is an empty list."),
+        (b'{"queries": [1]}', "queries[0] is 1; it must be text."),
+        (b'{"queries": ["a"], "k": NaN}', "k is nan; it must be a number."),
+        (b'{"queries": ["a"], "k": null}', "k is null; it must be a whole number."),
+        (
+            b'{"queries": ["a"], "q": 1}',
+            "Unknown parameter 'q'. Known: queries, indexes, highlights, k, mode,",
+        ),
+        (
+            b'{"queries": ["' + b"a" * 2001 + b'"]}',
+            "queries[0] has 2,001 characters; the maximum is 2,000.",
+        ),
+        (b'{"queries": [' + b'"a", ' * 32 + b'"a"]}', "queries has 33 values; the maximum is 32."),
+    ],
+)
+def test_an_error_of_a_body_names_the_value_and_says_what_it_must_be(
+    client: TestClient, body: bytes, detail: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/v1/search", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad-parameter")
+    assert answer.json()["detail"].startswith(detail)
+
+
+def test_a_body_without_its_media_type_gets_the_header_to_send(client: TestClient) -> None:
+    answer = client.post("/api/v1/search", content=b'{"queries": ["a"]}')
+    assert answer.json()["detail"].endswith("Send the header Content-Type: application/json")
+
+
+def test_an_export_gives_the_documents_line_by_line_as_they_were_upserted(tiny_model: Path) -> None:
+    documents = [
+        {"id": f"{number:03}", "text": f"key {number}", "metadata": {"n": number}}
+        for number in range(230)
+    ]
+    documents[7] |= {"title": "Seven", "kind": "markdown"}
+    with (
+        Index.create(model=str(tiny_model)) as index,
+        TestClient(create_app(index), base_url=ADDRESS) as client,
+    ):
+        assert client.get("/api/v1/export").content == b""
+        index.upsert(documents)
+        answer = client.get("/api/v1/export", headers={"Accept": "application/x-ndjson"})
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        assert [json.loads(line) for line in answer.text.rstrip("\n").split("\n")] == documents
+        assert answer.text.endswith("\n") and len(answer.content.splitlines()) == 230
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("application/x-ndjson", 406),
+        ("application/jsonl", 406),
+        ("application/x-ndjson, application/json;q=0.5", 200),
+        ("*/*", 200),
+        ("application/json", 200),
+    ],
+)
+def test_json_is_not_sent_to_a_client_that_reads_lines(
+    client: TestClient, accept: str, status: int
+) -> None:
+    answer = client.get("/api/v1/documents", headers={"Accept": accept})
+    assert answer.status_code == status
+    if status == 406:
+        assert answer.json()["code"] == "not-acceptable"
+        assert answer.json()["detail"].endswith("For NDJSON: GET /api/v1/export")
 
 
 def test_documents_come_in_pages(client: TestClient, index: Index) -> None:

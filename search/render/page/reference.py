@@ -31,14 +31,17 @@ class Operation:
 
     Attributes:
         body: JSON schema of the request's body, as text; "" for none.
+        answer: JSON schema of the answer, as text; the description of an answer that is no JSON document.
     """
 
     method: str
     path: str
     name: str
+    summary: str
     description: str
     parameters: tuple[Parameter, ...]
     body: str
+    answer: str
 
 
 def api_reference(openapi: Mapping[str, Any], site: Site) -> Page:
@@ -63,10 +66,23 @@ def _operations(openapi: Mapping[str, Any]) -> Iterator[Operation]:
                 )
                 for item in about.get("parameters", ())
             )
-            content = about.get("requestBody", {}).get("content", {}).get("application/json", {})
-            body = values_of(content["schema"], schemas) if content else ""
-            name = about.get("operationId", "")
-            yield Operation(method.upper(), path, name, about.get("description", ""), parameters, body)
+            success = about["responses"]["200"]
+            yield Operation(
+                method.upper(),
+                path,
+                about["operationId"],
+                about["summary"],
+                about.get("description", ""),
+                parameters,
+                _json_of(about.get("requestBody", {}), schemas),
+                _json_of(success, schemas) or success["description"],
+            )
+
+
+def _json_of(described: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+    """Return the JSON schema of a body or an answer, as text; "" if it has none."""
+    content = described.get("content", {}).get("application/json")
+    return values_of(content["schema"], schemas) if content else ""
 
 
 def values_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
