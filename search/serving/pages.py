@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
@@ -73,10 +74,15 @@ class GridParams(PageParams):
     layer: LayerName = None
 
 
-class ExplainParams(PageParams):
-    """Parameters of the page of an explanation."""
+class PassageParams(PageParams):
+    """Parameters of a page about a passage."""
 
     passage: Id
+
+
+class ExplainParams(PassageParams):
+    """Parameters of the page of an explanation."""
+
     by: Literal["word", "token"] | None = None
     layer: LayerName = None
     test: Annotated[bool, Field(description="Test the explanation.")] = False
@@ -335,6 +341,14 @@ async def grid_of_layer(request: Request, params: Annotated[GridParams, Query()]
     return Response(await state.limiter.run(answer), media_type="application/json")
 
 
+@view("/counterfactual", PassageParams)
+def counterfactual(index: Index, params: PassageParams, request: Request) -> Page:
+    """The changes that would move a hit out of the list, or another passage into it."""
+    options = params.ranking_options(RankOptions)
+    changed = index.counterfactual(params.question, params.passage, params.k, **options)
+    return why.changes(changed, params.named())
+
+
 @view("/contrast", ContrastPageParams)
 def contrast(index: Index, params: ContrastPageParams, request: Request) -> Page:
     """The comparison of two hits: why one ranks above the other."""
@@ -349,7 +363,12 @@ def why_not(index: Index, params: PageParams, request: Request) -> Page:
         named = searcher_of(index).documents_named(params.name, 50)
         return why.choice(params.name, named, 50, params.named())
     place, options = searcher_of(index).location(params.document), params.of(RankOptions)
-    return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
+    standing = index.why_not(params.question, place, params.k, **options)
+    changed = None
+    if standing.can_change and standing.hit:
+        with suppress(InputError):  # of several parts, or of an index that is not complete
+            changed = index.counterfactual(params.question, standing.hit.passage_id, params.k, **options)
+    return why.why_not(standing, params.named(), changed)
 
 
 def form_view(

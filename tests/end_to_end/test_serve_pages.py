@@ -525,6 +525,22 @@ def test_a_word_under_the_pointer_shows_each_score_without_it(
     assert less == f"{hit.score:.2f} without it"
 
 
+def test_why_says_what_would_change_the_rank_and_asking_that_does_it(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(f"/?q={QUERY}&k=3", width=1440)
+    until(lambda: is_complete(browser))
+    first = passages(browser)[0]
+    browser.find_element(By.CSS_SELECTOR, ".hit .why-link").click()
+    changes = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .changes li"))
+    expected = indexes[0].counterfactual(QUERY, first, 3)
+    assert expected.changes and changes[0].text.startswith(expected.changes[0].sentence)
+    (way, *_) = browser.find_elements(By.CSS_SELECTOR, ".hit .changes a")
+    browser.get(way.get_attribute("href"))
+    until(lambda: is_complete(browser))
+    assert first not in passages(browser)
+
+
 def test_weaker_hits_are_folded_and_the_keys_open_them(
     open_page: Callable[..., webdriver.Chrome],
 ) -> None:

@@ -19,7 +19,7 @@ from search.records.comparisons import Contrast, Difference, Similarities, WhyNo
 from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight
-from search.records.hits import Hit
+from search.records.hits import Hit, Verdict
 from search.records.option_tools import Ranking
 from search.records.shares import Term
 from search.render import page
@@ -435,3 +435,37 @@ def test_hits_are_marked_and_linked_to() -> None:
     assert 'data-passage="3"' in view.body and view.body.count("opacity") == 3
     nothing = reading(PageRequest("notes"), document_text(*passages))
     assert "<mark" not in nothing.body and "is-hit" not in nothing.body
+
+
+def test_a_mail_has_its_people_and_a_row_its_columns() -> None:
+    mail_file = replace(HIT.file, kind="mail")
+    about = {"from": "Anna", "to": ["Viktor", "Tom", "Olga"], "date": "2024-02-12"}
+    mail = HitView(replace(HIT, file=mail_file, metadata=about))
+    assert mail.correspondents == "Anna \u2192 Viktor, Tom, \u2026, 12 February 2024" and not mail.columns
+    assert HitView(replace(HIT, file=mail_file, metadata={"date": "soon"})).correspondents == "soon"
+    row = HitView(
+        replace(
+            HIT,
+            file=replace(HIT.file, kind="csv"),
+            document="a.csv#3",
+            metadata={"who": "Anna", "amount": 21.5},
+        )
+    )
+    assert row.columns == [("who", "Anna"), ("amount", "21.5")] and not row.correspondents
+    page = search(PageRequest("notes", "keys"), SearchView(1, [mail, row])).body
+    assert "12 February 2024" in page and "<dt><bdi>amount</bdi></dt><dd><bdi>21.5</bdi></dd>" in page
+
+
+def test_labels_of_a_bar_do_not_overlap_and_say_what_a_word_meets() -> None:
+    parts = [Part("back", "back", 0.3, met="returns"), Part("of", "of", 0.01), Part("key", "key", 0.2)]
+    segments = HitView(HIT, parts=[*parts, Part("offset", "any text", 0.3)]).segments(1.0)
+    assert [(s.fits, s.met_fits) for s in segments] == [("all", "all"), ("", ""), ("wide", ""), ("", "")]
+
+
+def test_verdicts_have_words_and_identifiers_are_counted() -> None:
+    says = {"answered": "Good match", "perhaps": "Weak match", "probably not here": "No match"}
+    for verdict, words in says.items():
+        hit = replace(HIT, verdict=Verdict(verdict, 0.4, 0.5, 0.5))  # type: ignore[arg-type]
+        page = search(PageRequest("notes", "keys"), SearchView(1, [HitView(hit)], passages=91)).body
+        assert f"<b>{words}" in page and "%" not in page.split("</b>")[0].split("<b>")[-1]
+        assert "1 best of 91 passages" in page

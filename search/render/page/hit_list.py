@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.option_tools import defaults
 from search.records.options import FilterOptions, ListOptions
-from search.render.format import cut_in_the_middle, headings, one_line, where
+from search.render.format import cut_in_the_middle, headings, one_line, shortened, where
 from search.render.hits import Cut, body_start, cut
 from search.render.page.document import link, text
 from search.render.score_parts import OFFSET, Mark, Part, bars
@@ -28,6 +29,9 @@ Request = TypeVar("Request")
 
 IN_COLUMNS = tuple("code csv jsonl xlsx ods ics vcf".split())  # kinds whose lines are not joined
 HIDDEN = "hidden"
+_ROW_KINDS = ("csv", "jsonl", "xlsx", "ods")
+_COLUMNS, _LONGEST_CELL = 5, 32  # of a row of a table
+_MONTHS = "January February March April May June July August September October November December".split()
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 _ROWS = 3  # of an excerpt, of 88 characters, and two more if they end the passage
 _BLANK = re.compile(r"\n\s*\n")
@@ -136,6 +140,23 @@ class HitView:
         return " \u203a ".join([*(cut_in_the_middle(one_line(name), 40) for name in folders), last])
 
     @property
+    def correspondents(self) -> str:
+        """Sender, recipients and date of a mail: "Anna \u2192 Viktor, 12 February 2024"; "" for other documents."""
+        about = self.hit.metadata if self.hit.kind == "mail" else {}
+        people = " \u2192 ".join(filter(None, map(_people, (about.get("from"), about.get("to")))))
+        return ", ".join(filter(None, (people, _day(str(about.get("date") or "")))))
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The first other columns of a row of a table, with their values."""
+        if self.hit.kind not in _ROW_KINDS or "#" not in self.hit.document:
+            return []
+        cells = [
+            (name, shortened(str(value), _LONGEST_CELL)) for name, value in self.hit.metadata.items()
+        ]
+        return cells[:_COLUMNS]
+
+    @property
     def heading(self) -> str:
         """Title and headings, outermost first: "Lease \u203a 3 Deposit"; "" if there are none."""
         return headings(self.hit).replace(" > ", " \u203a ")
@@ -163,6 +184,23 @@ class HitView:
             fits, met_fits = (_screens(on_wide >= length, on_phone >= length) for length in (1, 2))
             segments.append(BarSegment(part, x, width, 100 * meaning, fits, met_fits))
         return segments
+
+
+def _people(names: Any) -> str:
+    """Return at most two names; an ellipsis stands for the others."""
+    listed = [names] if isinstance(names, str) else list(names or ())
+    return ", ".join(
+        [shortened(str(name), _LONGEST_CELL) for name in listed[:2]] + ["\u2026"] * (len(listed) > 2)
+    )
+
+
+def _day(date: str) -> str:
+    """Return an ISO date in words: "12 February 2024"; another text as it is."""
+    try:
+        day = datetime.fromisoformat(date)
+    except ValueError:
+        return date
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _labels(parts: Sequence[Part], spans: Sequence[tuple[float, float]], pixels: float) -> list[int]:

@@ -368,6 +368,18 @@ page.define("search-page", (root) => {
     panel.replaceChildren(...($(".gap", content) ? [$("h2", content), ...$$(".sum, .gap", content)] : [content]));
     panel.removeAttribute("aria-busy");
     dress();
+    change(panel);
+  };
+  // What would change the rank takes a while: many other queries are asked for it.
+  const change = async (panel) => {
+    const place = $(".change", panel);
+    const way = place && $("a", place);
+    if (!way) return;
+    place.setAttribute("aria-busy", "true");
+    const { content, status } = await page.fragment(way.href).catch(() => ({ content: null, status: 0 }));
+    place.removeAttribute("aria-busy");
+    const list = status < 400 && content && $(".changes", content);
+    if (list) place.replaceWith(list);
   };
   const toggle = (hit) => {
     const query = state();

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from markupsafe import Markup
 
 from search.records.comparisons import Contrast, DeletionTest, WhyNot
+from search.records.counterfactuals import Counterfactual
 from search.records.documents import NamedDocument
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
@@ -135,8 +136,15 @@ def panel(explained: Explanation, hit: Hit, request: PageRequest) -> Page:
         or 1.0,
         hit=hit,
         request=request,
+        can_change=not (hit.ranking.rerank or request.more or request.less),
     )
     return Page(f"Why: {explained.query}", "", body)
+
+
+def changes(counterfactual: Counterfactual, request: PageRequest) -> Page:
+    """Return what would move a hit out of the list, or a passage into it."""
+    body = drawn("changes.html", counterfactual=counterfactual, request=request)
+    return Page(f"What would change: {counterfactual.query}", "What would change the rank", body)
 
 
 def contrast(compared: Contrast, request: PageRequest) -> Page:
@@ -150,10 +158,17 @@ def contrast(compared: Contrast, request: PageRequest) -> Page:
     )
 
 
-def why_not(standing: WhyNot, request: PageRequest) -> Page:
-    """Return the page of a document that is not among the hits: its rank, and the reason."""
+def why_not(standing: WhyNot, request: PageRequest, counterfactual: Counterfactual | None = None) -> Page:
+    """Return the page of a document that is not among the hits: its rank, the reason, and what would bring it there."""
     compared = standing.contrast
-    body = drawn("contrast.html", standing=standing, compared=compared, written=written, request=request)
+    body = drawn(
+        "contrast.html",
+        standing=standing,
+        compared=compared,
+        written=written,
+        request=request,
+        change=changes(counterfactual, request).body if counterfactual else "",
+    )
     heading = "It is among the hits" if standing.cause == "found" else "Why it is not among the hits"
     return Page(f"Why not {standing.document}", heading, body)
 
