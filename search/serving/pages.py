@@ -142,8 +142,8 @@ def view(
 @view("/", PageParams, pinned=False)
 def hits(index: Index, params: PageParams, request: Request) -> Page:
     """The start page, or the hits of a query."""
+    names = request.app.state.served.indexes
     if not (params.q.strip() or params.more):
-        names = request.app.state.served.indexes
         return search.start(
             params.named(), index.status(), _examples(index), names, searcher_of(index).map()
         )
@@ -151,7 +151,7 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
         result = _result(index, params)
     except InputError as error:
         result = search.SearchView(index.generation, problem=str(error))
-    return search.search(params.named(), result)
+    return search.search(params.named(), result, names)
 
 
 @view("/map", PageParams)

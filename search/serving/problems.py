@@ -161,7 +161,7 @@ def as_page(
     Args:
         index: name of the index that the page is about.
     """
-    site = Site(request.scope["path"], index)
+    site = Site(request.scope["path"], index, tuple(request.app.state.served.indexes) if index else ())
     content = fragment(page) if FRAGMENT in request.headers else document(page, site)
     return HTMLResponse(content, status, {**(headers or {}), "Vary": FRAGMENT})
 

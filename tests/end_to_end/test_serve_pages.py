@@ -347,7 +347,7 @@ def test_search_why_and_filters_work_without_scripts(
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "a.word[aria-pressed=false]"))
     browser.find_element(By.CSS_SELECTOR, "a.later").click()
     box = until(lambda: browser.find_elements(By.NAME, "pick"))[0]
-    browser.find_element(By.CSS_SELECTOR, ".facet summary").click()
+    browser.find_element(By.CSS_SELECTOR, ".tune .facet summary").click()
     box.click()
     browser.find_element(By.NAME, "q").send_keys(Keys.ENTER)
     until(lambda: "pick=" in browser.current_url and "without=" in browser.current_url)
@@ -539,6 +539,32 @@ def test_why_says_what_would_change_the_rank_and_asking_that_does_it(
     browser.get(way.get_attribute("href"))
     until(lambda: is_complete(browser))
     assert first not in passages(browser)
+
+
+def test_typing_on_the_start_page_brings_hits_and_keeps_the_caret(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(width=1440)
+    browser.find_element(By.NAME, "q").send_keys("turn the")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "search-page .hit"))
+    type_in(browser, " key")  # the field has the focus, and the caret is at the end
+    until(lambda: state(browser).get("q") == [QUERY] and is_complete(browser))
+    until(lambda: passages(browser) == [hit.passage_id for hit in indexes[0].query(QUERY)])
+    browser.back()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "start-page, search-page"))
+
+
+def test_another_index_keeps_the_query(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(f"/?q={QUERY}&mode=lexical&pick=kind%3Dmarkdown", width=1440)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit"))
+    browser.find_element(By.CSS_SELECTOR, ".menu summary").click()
+    (other,) = browser.find_elements(By.CSS_SELECTOR, ".indexes a:not([aria-current])")
+    other.click()
+    until(lambda: state(browser).get("index") != [indexes[0].name] and state(browser).get("q") == [QUERY])
+    assert state(browser)["mode"] == ["lexical"] and "pick" not in state(browser)
+    assert browser.find_element(By.NAME, "q").get_attribute("value") == QUERY
 
 
 def test_weaker_hits_are_folded_and_the_keys_open_them(

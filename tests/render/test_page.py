@@ -24,6 +24,7 @@ from search.records.option_tools import Ranking
 from search.records.shares import Term
 from search.render import page
 from search.render.heatmap import units
+from search.render.hits import Cut
 from search.render.page import comparison
 from search.render.page import why as draw
 from search.render.page.document import data, text
@@ -469,3 +470,11 @@ def test_verdicts_have_words_and_identifiers_are_counted() -> None:
         page = search(PageRequest("notes", "keys"), SearchView(1, [HitView(hit)], passages=91)).body
         assert f"<b>{words}" in page and "%" not in page.split("</b>")[0].split("<b>")[-1]
         assert "1 best of 91 passages" in page
+
+
+def test_lines_are_joined_unless_they_are_of_a_program() -> None:
+    text = "One line\nand another.\n\n```\na = 1\nb = 2\n```\n"
+    prose, code = Cut(0, 21, False, True), Cut(text.index("a ="), text.index("b =") + 5, True, True)
+    hit = replace(HIT, text=text)
+    assert HitView(hit, excerpt=prose).passage == "One line and another. \u2026"
+    assert "a = 1\nb = 2" in HitView(hit, excerpt=code).passage

@@ -30,6 +30,8 @@ from search.render.format import escape, one_line
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from search.render.page.hit_list import PageRequest
+
 ALWAYS = ("seewhy.css", "page.css", "theme.js", "page.js")
 _IMPORT = re.compile(r"(?m)^import .*\n|^export ")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -59,10 +61,20 @@ class Site:
     Attributes:
         path: address of the page; "/" for the search.
         index: name of the index that is searched; "" for none.
+        indexes: names of all indexes to choose from.
     """
 
     path: str = "/"
     index: str = ""
+    indexes: tuple[str, ...] = ()
+
+    def with_index(self, name: str, request: PageRequest | None) -> Markup:
+        """Return the address of a query in another index: what was typed stays, choices among its documents do not."""
+        if request is None:
+            return link("/", index=name)
+        return request.link(
+            "/", index=name, **dict.fromkeys(("pick", "more", "less", "without", "generation"))
+        )
 
     def link(self, path: str) -> Markup:
         """Return the address of another page for the same index."""

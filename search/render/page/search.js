@@ -66,6 +66,41 @@ page.define("recent-queries", (root) => {
   });
 });
 
+// Close what was opened by a click somewhere else.
+document.addEventListener("pointerdown", (event) => {
+  for (const facet of $$(".facet[open]")) if (!facet.contains(event.target)) facet.open = false;
+});
+
+// On the start page a pause in typing brings the page of hits, with the caret where it was.
+page.define("start-page", (root) => {
+  const form = $("form.ask", root);
+  let asked = 0;
+  let typing = 0;
+  const go = async () => {
+    const q = form.q.value;
+    if (!q.trim()) return;
+    const mine = ++asked;
+    const address = "/?" + new URLSearchParams(/** @type {any} */ (new FormData(form)));
+    const { content } = await page.fragment(address).catch(() => ({ content: null }));
+    const hits = content && $("search-page", content);
+    if (!hits || mine !== asked || !root.isConnected) return;
+    const [typed, start, end] = [form.q.value, form.q.selectionStart, form.q.selectionEnd];
+    history.pushState(null, "", address);
+    document.title = `${q} – seewhy`;
+    root.replaceWith(hits);
+    const field = $("#q");
+    field.value = typed;
+    field.focus();
+    field.setSelectionRange(start, end);
+    if (typed !== q) field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  form.addEventListener("input", (event) => {
+    if (event.isComposing) return;
+    clearTimeout(typing);
+    typing = setTimeout(go, 200);
+  });
+});
+
 // Change the page, with a transition where the browser has them; the promise waits for the change.
 const moved = (change) => {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
@@ -474,9 +509,6 @@ page.define("search-page", (root) => {
       query.delete("without");
       navigate(query);
     }
-  });
-  document.addEventListener("pointerdown", (event) => {
-    for (const facet of $$(".facet[open]", root)) if (!facet.contains(event.target)) facet.open = false;
   });
   const current = () => within(".hit") ?? $(".is-explained", list) ?? hits()[0];
   const go = (step) => {

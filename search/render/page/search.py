@@ -69,13 +69,17 @@ class SearchView:
     passages: int = 0
 
 
-def search(request: PageRequest, result: SearchView) -> Page:
-    """Return the page of hits."""
+def search(request: PageRequest, result: SearchView, indexes: Iterable[str] = ()) -> Page:
+    """Return the page of hits.
+
+    Args:
+        indexes: names of all indexes of the server.
+    """
     ranked_by_default = request.weight is None and result.hits
     default = result.hits[0].hit.weight if ranked_by_default else WEIGHT
     body = drawn(
         "hits.html",
-        site=Site("/", request.index),
+        site=Site("/", request.index, tuple(indexes)),
         request=request,
         result=result,
         full=full_width(result.hits),
@@ -153,15 +157,15 @@ def start(
     """
     body = drawn(
         "start.html",
-        site=Site("/", request.index),
+        site=Site("/", request.index, names := tuple(indexes)),
         request=request,
         documents=counted(status.documents, "document"),
         updated=ago(status.updated),
         examples=examples,
-        others=[name for name in indexes if name != request.index],
+        others=[name for name in names if name != request.index],
         map=map_,
     )
-    return Page(f"seewhy \u2013 search {request.index}", "", body, ("search.js",))
+    return Page(f"seewhy \u2013 search {request.index}", "", body, SCRIPTS)
 
 
 def document_map(map_: DocumentMap, request: PageRequest, hits: Sequence[Hit] = ()) -> Page:
