@@ -30,7 +30,6 @@ from search.render.format import escape, one_line
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from search.render.page.hit_list import PageRequest
 
 ALWAYS = ("seewhy.css", "page.css", "theme.js", "page.js")
 _IMPORT = re.compile(r"(?m)^import .*\n|^export ")
@@ -67,14 +66,6 @@ class Site:
     path: str = "/"
     index: str = ""
     indexes: tuple[str, ...] = ()
-
-    def with_index(self, name: str, request: PageRequest | None) -> Markup:
-        """Return the address of a query in another index: what was typed stays, choices among its documents do not."""
-        if request is None:
-            return link("/", index=name)
-        return request.link(
-            "/", index=name, **dict.fromkeys(("pick", "more", "less", "without", "generation"))
-        )
 
     def link(self, path: str) -> Markup:
         """Return the address of another page for the same index."""

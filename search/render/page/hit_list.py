@@ -95,6 +95,11 @@ class PageRequest:
         address = self.link(f"/documents/{hit.document_id}", **whole | {"passage": hit.passage_id})
         return Markup(f"{address}#p{hit.passage_id}")
 
+    def with_index(self, name: str) -> Markup:
+        """Return the address of the query in another index: what was typed stays, choices among its documents do not."""
+        choices = dict.fromkeys(("pick", "more", "less", "without", "generation"))
+        return self.link("/", index=name, **choices)
+
     @property
     def is_filtered(self) -> bool:
         return bool(self.where or self.pick or self.since or self.until)
