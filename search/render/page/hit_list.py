@@ -96,7 +96,7 @@ class PageRequest:
         return Markup(f"{address}#p{hit.passage_id}")
 
     def with_index(self, name: str) -> Markup:
-        """Return the address of the query in another index: what was typed stays, choices among its documents do not."""
+        """Return the address of the query in another index, without what was chosen among its documents."""
         choices = dict.fromkeys(("pick", "more", "less", "without", "generation"))
         return self.link("/", index=name, **choices)
 
