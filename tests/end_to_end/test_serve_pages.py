@@ -235,7 +235,7 @@ def test_keys_select_explain_compare_and_search(open_page: Callable[..., webdriv
     type_in(browser, Keys.ESCAPE)
     until(lambda: "why" not in state(browser))
     type_in(browser, "c", "j", "c")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{ids[2]} .why .gap"))
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{ids[2]} .why .mirror"))
     assert "ranks above" in browser.find_element(By.CSS_SELECTOR, f"#h{ids[2]} .why h2").text
     type_in(browser, "?")
     assert "compare two hits" in browser.find_element(By.TAG_NAME, "dialog").text
@@ -565,6 +565,22 @@ def test_another_index_keeps_the_query(
     until(lambda: state(browser).get("index") != [indexes[0].name] and state(browser).get("q") == [QUERY])
     assert state(browser)["mode"] == ["lexical"] and "pick" not in state(browser)
     assert browser.find_element(By.NAME, "q").get_attribute("value") == QUERY
+
+
+def test_compare_asks_for_a_second_hit_and_shows_both_scores_word_by_word(
+    open_page: Callable[..., webdriver.Chrome],
+) -> None:
+    browser = open_page(f"/?q={QUERY}&k=5", width=1024)
+    until(lambda: is_complete(browser))
+    tools = browser.find_elements(By.CSS_SELECTOR, "[data-tool=compare]")
+    browser.execute_script("arguments[0].click()", tools[0])
+    banner = browser.find_element(By.CSS_SELECTOR, ".banner")
+    assert banner.is_displayed() and "second hit" in banner.text
+    browser.execute_script("arguments[0].click()", tools[1])
+    rows = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .mirror tbody tr"))
+    assert not banner.is_displayed() and "key" in [row.text.split()[1] for row in rows]
+    seen = "const b = document.querySelector('.mirror').getBoundingClientRect();"
+    until(lambda: browser.execute_script(f"{seen} return b.top >= 0 && b.top < innerHeight"))
 
 
 def test_weaker_hits_are_folded_and_the_keys_open_them(

@@ -218,7 +218,7 @@ def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
     first, second = index.query(QUERY)[:2]
     page = client.get("/contrast", params={"q": QUERY, "a": first.passage_id, "b": second.passage_id})
     assert "ranks above" in page.text
-    assert f"{first.score - second.score:+.4f}" in page.text
+    assert f"is {first.score - second.score:.3f} ahead" in page.text
 
 
 def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, index: Index) -> None:
@@ -254,7 +254,7 @@ def test_a_document_is_opened_at_its_passage_with_its_hits(
     address = f"/documents/{hit.document_id}"
     page = client.get(address, params={"q": QUERY, "passage": hit.passage_id}, headers=PAGE).text
     assert f'id="p{hit.passage_id}"' in page and f'data-passage="{hit.passage_id}"' in page
-    assert re.search(r"<mark[^>]*>turn</mark>", page) and "2 of the 30 best passages are here" in page
+    assert re.search(r"<mark[^>]*>turn</mark>", page) and page.count(">hit ") == 2
     (indexed / "keys.md").write_text("another text", encoding="utf-8")
     plain = client.get(address, headers=FRAGMENT).text
     assert "<html" not in plain and "<mark" not in plain

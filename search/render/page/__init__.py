@@ -9,6 +9,7 @@
     search.py       search page (server only); hit_list.py  its list of hits
     reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
     why.py          explanation of a score, word by word; on the server also comparisons and "why not"
+    mirror.py       two scores beside each other, word by word
     reference.py    reference of the HTTP API (server only)
     token_grid.py   data of the grid of words in an explanation
     comparison.py   similarities of sentences; on the server also forms that take texts

@@ -127,7 +127,7 @@ def _named(document: DocumentText, item: HitView) -> str:
     hit = item.hit
     line = f"line {hit.line_start:,}" if document.kind in _LINES else "passage"
     place = _page_of(document, hit.page) or line
-    return f"{place}, rank {hit.rank}" if hit.rank else place
+    return f"hit {hit.rank} ({place})" if hit.rank else place
 
 
 def _kinds(passage: StoredPassage, hits: Mapping[int, HitView]) -> list[str]:

@@ -229,7 +229,7 @@ page.define("search-page", (root) => {
       else tell($("[role=alert]", answer.content)?.textContent || "The server cannot answer that.");
       return content;
     } catch {
-      tell(page.away);
+      tell("Connection lost. Trying again … If the server has stopped, start it with: seewhy serve");
       setTimeout(() => mine === asked && all(), 2000); // until the server is there again
       return null;
     } finally {
@@ -400,7 +400,7 @@ page.define("search-page", (root) => {
     const { content } = await page
       .fragment(address ?? $(".why-link", hit).dataset.why)
       .catch(() => ({ content: page.element("p", page.away) }));
-    panel.replaceChildren(...($(".gap", content) ? [$("h2", content), ...$$(".sum, .gap", content)] : [content]));
+    panel.replaceChildren(...($(".mirror", content) ? [$("h2", content), ...$$(".ahead, .mirror", content)] : [content]));
     panel.removeAttribute("aria-busy");
     dress();
     change(panel);
@@ -429,9 +429,11 @@ page.define("search-page", (root) => {
     if (compared && compared !== id && hitOf(compared)) {
       const [a, b] = hits().map((each) => each.dataset.passage).filter((each) => each === id || each === compared);
       const query = new URLSearchParams({ ...Object.fromEntries(state()), a, b });
-      explain(hit, "/contrast?" + query);
+      explain(hit, "/contrast?" + query).then(() => $(".why", hit)?.scrollIntoView({ block: "nearest" }));
       compared = null;
     } else compared = compared === id ? null : id;
+    banner.hidden = !compared;
+    if (compared) banner.textContent = "Choose a second hit to compare this one with.";
     for (const each of $$("[data-tool=compare]", list))
       each.setAttribute("aria-pressed", String(each.closest(".hit").dataset.passage === compared));
   };

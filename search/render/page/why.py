@@ -18,11 +18,12 @@ from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render import why as written
-from search.render.format import headings, layer_of, percentile_of, shortened
+from search.render.format import layer_of, percentile_of, shortened
 from search.render.grid import Range
 from search.render.heatmap import Unit, Units, largest_addend, layer_grid
 from search.render.page.document import Page, drawn, isolated
-from search.render.page.hit_list import PageRequest, viewed
+from search.render.page.hit_list import HitView, PageRequest, viewed
+from search.render.page.mirror import OTHER, mirror_lines, verdict_on
 from search.render.page.token_grid import token_grid
 
 _LONGEST_NAME = 28
@@ -149,10 +150,21 @@ def changes(counterfactual: Counterfactual, request: PageRequest) -> Page:
 
 def contrast(compared: Contrast, request: PageRequest) -> Page:
     """Return the page of two passages and the gap of their scores word by word."""
-    a, b = (shortened(headings(hit) or hit.document, _LONGEST_NAME) for hit in (compared.a, compared.b))
+    names = [HitView(hit).heading or hit.document for hit in (compared.a, compared.b)]
+    a, b = (shortened(name, _LONGEST_NAME) for name in names)
     above, below = (a, b) if compared.gap >= 0 else (b, a)
     heading = Markup("Why {} ranks above {}").format(isolated(above), isolated(below))
-    body = drawn("contrast.html", compared=compared, a=a, b=b, written=written, request=request)
+    lines = mirror_lines(compared)
+    body = drawn(
+        "contrast.html",
+        compared=compared,
+        a=a,
+        b=b,
+        request=request,
+        lines=lines,
+        other=OTHER,
+        verdict=verdict_on(lines, above, below, compared.gap),
+    )
     return Page(
         f"Compared: {compared.query}", heading if compared.gap else "Both have equal scores", body
     )
@@ -161,12 +173,16 @@ def contrast(compared: Contrast, request: PageRequest) -> Page:
 def why_not(standing: WhyNot, request: PageRequest, counterfactual: Counterfactual | None = None) -> Page:
     """Return the page of a document that is not among the hits: its rank, the reason, and what would bring it there."""
     compared = standing.contrast
+    lines = mirror_lines(compared) if compared else []
     body = drawn(
         "contrast.html",
         standing=standing,
         compared=compared,
         written=written,
         request=request,
+        lines=lines,
+        other=OTHER,
+        verdict=verdict_on(lines, "The last hit", "It", compared.gap) if compared else "",
         change=changes(counterfactual, request).body if counterfactual else "",
     )
     heading = "It is among the hits" if standing.cause == "found" else "Why it is not among the hits"
