@@ -422,14 +422,15 @@ def test_a_foreign_index_sends_nothing_to_a_server(
 
 
 def test_a_snapshot_of_a_server_inherits_nothing_that_reads_a_database() -> None:
-    """Except what is called only for pending passages, of which a server has none."""
+    """Except what is called only for pending passages, of which a server has none, and for counterfactuals."""
     methods = {name for kind in Snapshot.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
     of_pending_passages = {
         "stems_of", "counts_of_stems", "keyword_sums", "without_pending", "encoded", "require_complete",
         "count_stored_files",
     }  # fmt: skip
+    of_counterfactuals = {"keyword_sums_of_texts"}  # which are refused for a server
     of_words = {"terms", "tokenize", "forms_in", "main_language"}
-    assert methods - vars(MilvusSnapshot).keys() == of_words | of_pending_passages
+    assert methods - vars(MilvusSnapshot).keys() == (of_words | of_pending_passages | of_counterfactuals)
 
 
 def test_an_index_on_a_server_says_that_it_cannot_list_its_passages(indexes: tuple[Index, Index]) -> None:
