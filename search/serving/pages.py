@@ -22,7 +22,7 @@ from search.ranking.question import name_of_example, without_operators
 from search.ranking.sentences import AnsweringSentences, by_keywords
 from search.records import option_tools
 from search.records import options as declared
-from search.records.contents import DocumentText
+from search.records.contents import DocumentText, Facet
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
 from search.records.options import RankingOptions, RankOptions
@@ -147,8 +147,13 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
         return search.start(
             params.named(), index.status(), _examples(index), names, searcher_of(index).map()
         )
+    is_for_facets = params.facets and FRAGMENT in request.headers  # the page has the hits already
     try:
-        result = _result(index, params)
+        result = (
+            search.SearchView(index.generation, facets=_facets(index, params))
+            if is_for_facets
+            else _result(index, params)
+        )
     except InputError as error:
         result = search.SearchView(index.generation, problem=str(error))
     return search.search(params.named(), result, names)
@@ -202,10 +207,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     absent = absences(index, params.q)
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
-    facets = None
-    # Facets ignore the current choice, so that users can add to it.
-    if params.facets or params.pick:
-        facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
+    facets = _facets(index, params) if params.facets or params.pick else None
     opened = {}
     for hit in hits:
         if hit.passage_id == params.why:
@@ -224,6 +226,11 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
         examples={id_: name_of_example(index.passage(id_)) for id_ in (*params.more, *params.less)},
         passages=searcher_of(index).store.facts.passages,
     )
+
+
+def _facets(index: Index, params: PageParams) -> Sequence[Facet]:
+    """Return the facets of the best passages; the current choice is ignored, so that users can add to it."""
+    return index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
 
 
 def _answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:

@@ -395,3 +395,15 @@ def test_text_that_is_not_encoded_leaves_a_sign_in_the_document(notes: Path, tin
     assert "The key is [\u2026 480 characters \u2026] and it must be rotated" in re.sub(
         r"<[^>]+>", "", page
     )
+
+
+def test_a_script_gets_facets_without_the_hits_that_it_has(client: TestClient) -> None:
+    params: dict[str, Any] = {"q": QUERY, "facets": 1}
+    whole, part = (
+        client.get("/", params=params).text,
+        client.get("/", params=params, headers=FRAGMENT).text,
+    )
+    facets = re.compile(r'<div class="facets" data-part="facets">.*?<span class="chosen"', re.DOTALL)
+    (expected,), (actual,) = facets.findall(whole), facets.findall(part)
+    assert actual == expected and "checkbox" in actual
+    assert 'class="hit' in whole and 'class="hit ' not in part and "<article" not in part
