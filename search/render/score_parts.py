@@ -63,24 +63,24 @@ class Mark:
 
 
 def bars(
-    hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = ()
+    hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = (), *, shaded: bool = True
 ) -> list[tuple[list[Part], list[Mark]]]:
     """Return the parts of each score, by word if explained, otherwise by kind; and the highlights of each passage.
 
     Args:
-        keywords: keywords in the passages of hits that are not explained.
+        keywords: keywords in the passages of hits that are not explained, or not shaded.
+        shaded: also highlight the words of passages by their contributions, and name what the words of the query meet.
+            For this the model reads every passage; the parts of the scores need the query only.
     """
-    lines = [word_lines(hit.explanation) if hit.explanation else [] for hit in hits]
+    lines = [word_lines(hit.explanation, partners=0) if hit.explanation else [] for hit in hits]
     words = _chosen(lines)
-    return [
-        (_parts(hit.explanation, lines[at], words), _marks(hit.explanation, words))
-        if hit.explanation
-        else (
-            _plain(hit),
-            [Mark(mark.start, mark.end, 2, exact=True) for mark in (keywords[at] if keywords else ())],
-        )
-        for at, hit in enumerate(hits)
-    ]
+    drawn = []
+    for at, hit in enumerate(hits):
+        why = hit.explanation
+        parts = _parts(why, lines[at], words, shaded) if why else _plain(hit)
+        exact = [Mark(mark.start, mark.end, 2, exact=True) for mark in (keywords[at] if keywords else ())]
+        drawn.append((parts, _marks(why, words) if why and shaded else exact))
+    return drawn
 
 
 def _plain(hit: Hit) -> list[Part]:
@@ -102,11 +102,12 @@ def _chosen(lines: Sequence[Sequence[WordLine]]) -> list[str]:
     return sorted(content, key=lambda word: -total[word])[:MOST_WORDS]
 
 
-def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) -> list[Part]:
+def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str], shaded: bool) -> list[Part]:
     by_word: dict[str, list[WordLine]] = defaultdict(list)
     for line in lines:
         by_word[line.name.casefold()].append(line)
-    pairs = {pair.query.start: pair.passage.text for pair in why.alignment(ALIKE)}
+    aligned = why.alignment(ALIKE) if shaded else ()
+    pairs = {pair.query.start: pair.passage.text for pair in aligned}
     parts = []
     for word in words:
         matching = by_word.get(word, [])

@@ -58,6 +58,9 @@ class PageParams(SearchRequest):
 
     words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
     facets: Annotated[bool, Field(description="Include facets.")] = False
+    unshaded: Annotated[bool, Field(description="Leave out the shades of passages, which take long.")] = (
+        False
+    )
     why: Annotated[Id | None, Field(description="Explain this hit.")] = None
     doc: Annotated[Id | None, Field(description="Show the document of this hit beside the hits.")] = None
     passage: Annotated[Id | None, Field(description="Open the document at this passage.")] = None
@@ -199,8 +202,9 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     notes = index.notes  # read at once: another query replaces them
     if hits.coverage:
         notes = (*notes, f"{hits.coverage.sentence}.")
-    keywords = [] if can_explain else searcher_of(index).highlights(params.q, hits)
-    views = viewed(hits, keywords, _answering(hits, keywords))
+    shaded = can_explain and not params.unshaded
+    keywords = searcher_of(index).highlights(params.q, hits)
+    views = viewed(hits, keywords, _answering(hits, keywords, shaded), shaded=shaded)
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
@@ -233,13 +237,17 @@ def _facets(index: Index, params: PageParams) -> Sequence[Facet]:
     return index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
 
 
-def _answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:
-    """Return the span of the sentences of each hit with the largest contributions, or with most of the keywords."""
-    marks = [hit.explanation.content_highlights() if hit.explanation else () for hit in hits]
-    below = [
-        [mark for mark in strongest if mark.start >= body_start(hit)]
-        for hit, strongest in zip(hits, keywords or marks, strict=True)
-    ]
+def _answering(
+    hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]], shaded: bool
+) -> list[tuple[int, int]]:
+    """Return the span of the sentences of each hit with most of the keywords; without any, with most contributions."""
+    below = []
+    for hit, exact in zip(hits, keywords, strict=True):
+        start = body_start(hit)
+        marks = [mark for mark in exact if mark.start >= start]
+        if not marks and shaded and hit.explanation:
+            marks = [mark for mark in hit.explanation.content_highlights() if mark.start >= start]
+        below.append(marks)
     return AnsweringSentences([hit.text for hit in hits], by_keywords(below)).spans(_EXCERPT)
 
 

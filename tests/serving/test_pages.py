@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 import search
 from search import Index
 from search.explaining import traced
+from search.explaining.explanation import TracedHits
 from search.explaining.traced import Traces
 from search.index import searcher_of
 from search.ranking.question import Question
@@ -407,3 +408,23 @@ def test_a_script_gets_facets_without_the_hits_that_it_has(client: TestClient) -
     (expected,), (actual,) = facets.findall(whole), facets.findall(part)
     assert actual == expected and "checkbox" in actual
     assert 'class="hit' in whole and 'class="hit ' not in part and "<article" not in part
+
+
+def test_hits_without_shades_have_the_same_bars_and_read_no_passage(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = re.compile(r'data-w="[^"]*" data-m="[^"]*" data-k="[^"]*"')
+    whole = client.get("/", params={"q": QUERY}, headers=FRAGMENT).text
+    read: list[str] = []
+    for name in ("similarity", "pairs"):
+        method = getattr(TracedHits, name)
+
+        def noted(*arguments: Any, method: Any = method) -> Any:
+            read.append(method.__name__)
+            return method(*arguments)
+
+        monkeypatch.setattr(TracedHits, name, noted)
+    part = client.get("/", params={"q": QUERY, "unshaded": 1}, headers=FRAGMENT).text
+    assert not read and segment.findall(part) == segment.findall(whole) != []
+    client.get("/", params={"q": QUERY}, headers=FRAGMENT)
+    assert read

@@ -260,18 +260,22 @@ def viewed(
     hits: Sequence[Hit],
     keywords: Sequence[Sequence[Highlight]] = (),
     sentences: Sequence[tuple[int, int]] = (),
+    *,
+    shaded: bool = True,
 ) -> list[HitView]:
     """Return hits for a page, with the parts of their scores and their highlights.
 
     Args:
-        keywords: as of `bars`.
+        keywords, shaded: as of `bars`.
         sentences: span of the sentences of each hit that answer. Of a table or a program, and without them, the lines
             with the strongest highlights are shown.
     """
     views = []
-    for at, (hit, (parts, marks)) in enumerate(zip(hits, bars(hits, keywords), strict=True)):
+    for at, (hit, (parts, marks)) in enumerate(
+        zip(hits, bars(hits, keywords, shaded=shaded), strict=True)
+    ):
         around = keywords[at] if keywords else ()
-        if hit.explanation:
+        if hit.explanation and shaded:
             around = hit.explanation.content_highlights()
         excerpt = cut(hit, around, _ROWS)
         if sentences and hit.kind not in IN_COLUMNS:

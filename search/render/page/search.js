@@ -251,10 +251,21 @@ page.define("search-page", (root) => {
       putHits(content);
     }
   };
+  // First the hits with their bars, then the shades of their passages, for which the model reads each of them.
   const all = async () => {
     const query = state();
     if (!query.has("q") && !query.has("more")) return;
-    const content = await ask(query);
+    if (query.has("why")) return answer(query, await ask(query));
+    const first = new URLSearchParams(query);
+    first.set("unshaded", "1");
+    const mine = asked + 1;
+    const content = await ask(first);
+    await answer(query, content);
+    if (!content || asked !== mine || !hits().length) return; // or something else was asked meanwhile
+    const shaded = await ask(query);
+    if (shaded && asked === mine + 1) await putHits(shaded);
+  };
+  const answer = async (query, content) => {
     if (!content) return;
     put(content, ["head", "words", "chosen", "more", "weaker"]);
     $(".weaker", root).hidden = $(".weaker", content).hidden;
