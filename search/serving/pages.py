@@ -240,14 +240,13 @@ def _facets(index: Index, params: PageParams) -> Sequence[Facet]:
 def _answering(
     hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]], shaded: bool
 ) -> list[tuple[int, int]]:
-    """Return the span of the sentences of each hit with most of the keywords; without any, with most contributions."""
+    """Return the span of the sentences of each hit with the largest contributions; of an unread one, most keywords."""
     below = []
     for hit, exact in zip(hits, keywords, strict=True):
         start = body_start(hit)
-        marks = [mark for mark in exact if mark.start >= start]
-        if not marks and shaded and hit.explanation:
-            marks = [mark for mark in hit.explanation.content_highlights() if mark.start >= start]
-        below.append(marks)
+        why = hit.explanation if shaded else None
+        marks = why.content_highlights() if why else exact
+        below.append([mark for mark in marks if mark.start >= start])
     return AnsweringSentences([hit.text for hit in hits], by_keywords(below)).spans(_EXCERPT)
 
 
