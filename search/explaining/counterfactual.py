@@ -27,6 +27,7 @@ import numpy as np
 from search.encoding.encoder import with_context
 from search.errors import InputError
 from search.explaining.deletion_test import without_spans
+from search.explaining.left_out import has_word, without_words
 from search.ranking.fusion import Fusion, Scored
 from search.ranking.list_rank import ListRanks
 from search.ranking.question import EncodedQuery, query_fits
@@ -118,6 +119,7 @@ class CounterfactualFinder:
         self._query, self._selection, self._targets = query, selection, frozenset(targets)
         self._k, self._most = selection.k, most
         self._encodings = self._tries = 0
+        self._cost = 1  # encodings of a query
         with store.reading() as snapshot:
             if snapshot.approximate:
                 raise InputError(
@@ -132,6 +134,7 @@ class CounterfactualFinder:
             explain: returns the explanation of a passage's score.
         """
         variant = self._ask(self._query)
+        self._cost = _cost(variant.ranking)
         (encoded,) = self._encoded([variant])
         with self._store.reading() as snapshot:
             ranks = ListRanks(snapshot, encoded, variant.ranking, self._selection)
@@ -203,7 +206,7 @@ class CounterfactualFinder:
                 return None
             self._tries += len(askable)
             for (text, parts, variant), query in zip(askable, encoded, strict=True):
-                if self._moves(variant, query, kind) and self._encodings < self._most:
+                if self._moves(variant, query, kind) and self._encodings + self._cost <= self._most:
                     (alone,) = self._encoded([variant])  # exactly as a user's query is encoded
                     new_rank = self._rank(variant, alone)
                     if (new_rank is not None and new_rank <= self._k) == (kind == "added word"):
@@ -218,6 +221,10 @@ class CounterfactualFinder:
             if variant.ranking.without:
                 with self._store.reading() as snapshot:
                     Fusion(snapshot, EncodedQuery(variant.question, None), variant.ranking)
+                    if not all(
+                        has_word(snapshot, word, variant.question) for word in variant.ranking.left_out
+                    ):
+                        return None
         except InputError:
             return None
         return variant
@@ -228,10 +235,16 @@ class CounterfactualFinder:
         texts = [unquoted(variant.question) for variant in by_meaning]
         with query_fits():
             vectors = iter(self._encoder.encode(texts, role="query") if texts else ())
-        self._encodings += len(texts)
-        return [
+        queries_of = [
             EncodedQuery(variant.question, next(vectors) if variant.ranking.by_meaning else None)
             for variant in queries
+        ]
+        self._encodings += sum(_cost(variant.ranking) for variant in by_meaning)
+        return [
+            without_words(query, variant.ranking.left_out, self._encoder, self._store)
+            if variant.ranking.left_out
+            else query
+            for query, variant in zip(queries_of, queries, strict=True)
         ]
 
     def _moves(self, variant: QueryVariant, encoded: EncodedQuery, kind: ChangeKind) -> bool:
@@ -300,12 +313,17 @@ class CounterfactualFinder:
         left = most
         while True:
             # The last encoding is for the check of a query.
-            size = min(_BATCH, left, self._most - 1 - self._encodings)
+            size = min(_BATCH, left, (self._most - self._encodings) // self._cost - 1)
             batch = list(islice(changes, max(0, size)))
             if not batch:
                 return
             left -= len(batch)
             yield batch
+
+
+def _cost(ranking: Ranking) -> int:
+    """Return how often the model reads a query: again, if words are left out, to tell what they add."""
+    return 2 if ranking.left_out else 1
 
 
 def query_units(query: str, question: str, why: Explanation) -> list[_Unit]:

@@ -82,12 +82,7 @@ def _left_out(
 
 def _tokens_of(snapshot: Snapshot, word: str, text: str, read: ModelInput) -> tuple[int, ...]:
     """Return the positions of the tokens of all words of a text that are a form of a word, or one of a phrase's."""
-    allowed = _stems(snapshot, word)
-    spans = [
-        (start, end)
-        for start, end in word_spans(text)
-        if (stems := _stems(snapshot, text[start:end])) and stems <= allowed
-    ]
+    spans = _spans_of(snapshot, word, text)
     return tuple(
         position
         for position, token in enumerate(read.tokens)
@@ -95,6 +90,20 @@ def _tokens_of(snapshot: Snapshot, word: str, text: str, read: ModelInput) -> tu
         and token.end > token.start
         and any(start <= token.start and token.end <= end for start, end in spans)
     )
+
+
+def has_word(snapshot: Snapshot, word: str, text: str) -> bool:
+    """Return True if a text has a word in any form, so that a query of this text can leave it out."""
+    return bool(_spans_of(snapshot, word, text))
+
+
+def _spans_of(snapshot: Snapshot, word: str, text: str) -> list[tuple[int, int]]:
+    allowed = _stems(snapshot, word)
+    return [
+        (start, end)
+        for start, end in word_spans(text)
+        if (stems := _stems(snapshot, text[start:end])) and stems <= allowed
+    ]
 
 
 def _stems(snapshot: Snapshot, text: str) -> set[str]:

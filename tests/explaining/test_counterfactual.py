@@ -331,3 +331,21 @@ def test_of_the_household_a_word_and_three_sentences_decide(
     missing = index.query(query, 30)[-1]
     (change,) = index.counterfactual(query, missing).changes
     assert missing.passage_id in [h.passage_id for h in index.query(change.query)]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_a_query_without_a_word_is_changed_without_it(tiny_model: Path, mode: Any) -> None:
+    """The ranks are those of the changed query when it leaves out the same word, in meaning, too."""
+    query, options = "open the water door", {"mode": mode, "without": ["door"]}
+    with search.Index.create(model=str(tiny_model)) as index:
+        index.upsert([{"id": name, "text": text} for name, text in TEXTS.items()])
+        seen = set()
+        for hit in index.query(query, 8, **options):
+            answer = index.counterfactual(query, hit.passage_id, 2, **options)
+            assert answer.rank == hit.rank and answer.encodings <= 200
+            for change in answer.changes:
+                if change.kind != "sentences":
+                    hits = index.query(change.query, 8, **options)
+                    assert change.new_rank == rank_in(hits, hit.document)
+                    seen.add(change.kind)
+        assert seen == {"query words", "added word"}
