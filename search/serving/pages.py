@@ -203,7 +203,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     if hits.coverage:
         notes = (*notes, f"{hits.coverage.sentence}.")
     shaded = can_explain and not params.unshaded
-    keywords = searcher_of(index).highlights(params.q, hits)
+    keywords = () if shaded else searcher_of(index).highlights(params.q, hits)
     views = viewed(hits, keywords, _answering(hits, keywords, shaded), shaded=shaded)
     none = "" if hits else _why_none(index, params)
     if params.words:
@@ -242,10 +242,10 @@ def _answering(
 ) -> list[tuple[int, int]]:
     """Return the span of the sentences of each hit with the largest contributions; of an unread one, most keywords."""
     below = []
-    for hit, exact in zip(hits, keywords, strict=True):
+    for at, hit in enumerate(hits):
         start = body_start(hit)
         why = hit.explanation if shaded else None
-        marks = why.content_highlights() if why else exact
+        marks = why.content_highlights() if why else keywords[at] if keywords else ()
         below.append([mark for mark in marks if mark.start >= start])
     return AnsweringSentences([hit.text for hit in hits], by_keywords(below)).spans(_EXCERPT)
 

@@ -279,10 +279,9 @@ def viewed(
             around = hit.explanation.content_highlights()
         excerpt = cut(hit, around, _ROWS)
         if sentences and hit.kind not in IN_COLUMNS:
-            start, end = sentences[at]
-            start = max(start, body_start(hit))
-            is_last = not hit.text[end:].strip()
-            excerpt = Cut(start, end, bool(hit.text[body_start(hit) : start].strip()), not is_last)
+            body, (start, end) = body_start(hit), sentences[at]
+            start = max(start, body)
+            excerpt = Cut(start, end, bool(hit.text[body:start].strip()), bool(hit.text[end:].strip()))
         views.append(HitView(hit, marks, parts, excerpt))
     first = weaker_from([hit.score for hit in hits])
     return [replace(view, is_weaker=at >= first) for at, view in enumerate(views)]
