@@ -261,9 +261,21 @@ page.define("search-page", (root) => {
     const mine = asked + 1;
     const content = await ask(first);
     await answer(query, content);
-    if (!content || asked !== mine || !hits().length) return; // or something else was asked meanwhile
-    const shaded = await ask(query);
-    if (shaded && asked === mine + 1) await putHits(shaded);
+    if (content && asked === mine && hits().length) shade(query); // unless something else was asked meanwhile
+  };
+  // Only the passages and bars change, so that whatever the user is pressing stays there.
+  const shade = async (query) => {
+    const mine = asked + 1;
+    const content = await ask(query);
+    if (!content || asked !== mine || content.dataset.generation !== root.dataset.generation) return;
+    if (known || loading) return; // the bars are being drawn for another balance
+    for (const made of $$(".hit", content)) {
+      const hit = hitOf(made.dataset.passage);
+      for (const css of hit ? [".passage", ".bar"] : []) {
+        const [there, next] = [$(css, hit), $(css, made)];
+        if (there.innerHTML !== next.innerHTML) there.replaceWith(next);
+      }
+    }
   };
   const answer = async (query, content) => {
     if (!content) return;
