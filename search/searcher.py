@@ -97,6 +97,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _MOST_COUNTERFACTUALS = 256  # that are cached
+_MOST_RANKINGS = 3  # of one query, while a writer stores passages
 _FEWEST_ENCODINGS = 10  # for a counterfactual
 _MOST_NAMESPACES = 16  # that stay open: each thread that asks has a connection to each
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -341,13 +342,17 @@ class Searcher:
         explainer = self.explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self.encode(question, ranking, vector)
         reranker = self.reranker(query, ranking) if ranking.rerank else None
-        hits = ranked(self.store, query, ranking, selection, where, reranker)
-        coverage = None
-        if self.store.incomplete and ranking.weight:
-            coverage = self._look(
+        rank = partial(ranked, self.store, query, ranking, selection, where, reranker)
+        hits, coverage = rank(), None
+        for _ in range(_MOST_RANKINGS):
+            if not (self.store.incomplete and ranking.weight):
+                break
+            coverage, generation = self._look(
                 query, ranking.weight, lambda now: now.passing(where), selection.pending
             )
-            hits = ranked(self.store, query, ranking, selection, where, reranker)
+            hits = rank()
+            if generation == self.generation:  # otherwise a writer has stored passages between the two
+                break
         hits = selection.ordered(hits)
         if explainer:
             whys = self.encoding_what_lacks(partial(explainer.explain, hits))
@@ -399,18 +404,23 @@ class Searcher:
         share: float,
         passing: Callable[[Snapshot], Ids | None],
         most: int,
-    ) -> Coverage | None:
-        """Encode pending passages for a query; return what it looks at then, or None if that is everything."""
+    ) -> tuple[Coverage | None, int]:
+        """Encode pending passages for a query.
+
+        Returns:
+            What it looks at then, or None if that is everything; and the generation of which this is true.
+        """
         from search.ranking.on_demand import encode_for
 
         looked = encode_for(self.store, self.encoder, query, share, passing, most)
         with self.store.reading() as snapshot:
             facts = snapshot.facts
             if not (len(snapshot.pending) or facts.unread):
-                return None
+                return None, facts.generation
             files = snapshot.count_stored_files() if facts.unread else 0
             expected = round(facts.passages * (1 + facts.unread / files)) if files else 0
-            return Coverage(snapshot.encoded, facts.passages, looked, facts.unread, expected)
+            coverage = Coverage(snapshot.encoded, facts.passages, looked, facts.unread, expected)
+            return coverage, facts.generation
 
     def coverage(self, hits: Hits) -> Coverage:
         """Return what a query has looked at, also in a complete index."""
@@ -458,7 +468,7 @@ class Searcher:
             hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
         coverage = None
         if self.store.incomplete:
-            coverage = self._look(query, 1.0, others, selection.pending)
+            coverage, _ = self._look(query, 1.0, others, selection.pending)
             with self.store.reading() as snapshot:
                 hits = rank_passages(snapshot, query, dense, selection, others(snapshot))
         hits = with_file_status(selection.ordered(hits))

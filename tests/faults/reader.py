@@ -53,7 +53,7 @@ def ask(
             query = rng.choice(oracle.QUERIES)
             k = versions + 10 if versions else rng.choice((1, 5, 50))
             started = time.perf_counter()
-            hits = reader.query(query, k, all_copies=True, per_document=0)
+            hits = reader.query(query, k, all_copies=True, per_document=0, pending=1_000)
             times.append(time.perf_counter() - started)
             if wrong := oracle.inconsistent(hits, query):
                 errors.append(wrong)

@@ -15,6 +15,7 @@ from search import Index, InputError, export
 from search.indexing.compare import newest_first
 from search.indexing.encode_pending import in_order_of_encoding
 from search.indexing.update_check import pending_update
+from search.ranking.rank import ranked as rank
 from search.records.reports import Progress
 from search.store.files import writer_lock
 
@@ -84,6 +85,26 @@ def test_a_lazy_index_that_was_completed_is_the_same_byte_for_byte(
     again = build(doors, tiny_model, index="lazy")
     assert again.report and (again.report.encoded, again.report.pending) == (60, 0)
     assert content(again) == content(whole)
+
+
+def test_hits_are_of_the_state_whose_coverage_they_report(
+    doors: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, rankings = build(doors, tiny_model, index="lazy", lazy=True), []
+
+    def ranked(*options: Any) -> Any:
+        rankings.append(options)
+        if (
+            len(rankings) == 2
+        ):  # a writer is faster than the reader, between what it encodes and what it ranks
+            (doors / "0.txt").write_text("A key of another door is in the water.", encoding="utf-8")
+            build(doors, tiny_model, index="lazy", lazy=True)
+        return rank(*options)
+
+    monkeypatch.setattr("search.searcher.ranked", ranked)
+    hits = index.query("the key of door 3", k=100, per_document=0, mode="dense", pending=100)
+    assert len(rankings) == 3
+    assert len(hits) == 60 and hits.coverage is None
 
 
 def test_a_run_that_was_stopped_in_either_phase_is_completed_by_the_next(
