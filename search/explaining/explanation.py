@@ -231,6 +231,18 @@ class TracedHits:
         states, n_layers = dict(enumerate(traces.states(text))), self._encoder.n_layers
         return combined(states, check_layer(layer, n_layers), n_layers)
 
+    def has_two_texts(self, hit: int) -> bool:
+        """Return True if the query has a single part, and the model read the passage of a hit."""
+        return len(self._parts) == 1 and hit not in self._own
+
+    def input(self, side: Side, hit: int) -> ModelInput:
+        """Return the query's first part, or the passage of a hit, as the model reads it."""
+        return self._parts[0].input if side == "query" else self._passages[hit]
+
+    def traces(self, side: Side, hit: int) -> tuple[Traces, int]:
+        """Return the traces of the query's first part, or of the passages, with the number of the text in them."""
+        return (self._query, 0) if side == "query" else (self._traced_passages, hit)
+
     @property
     def layers(self) -> range:
         """Numbers of all layers."""
@@ -282,6 +294,25 @@ class HitNumbers:
     @property
     def layers(self) -> range:
         return self.hits.layers
+
+    @property
+    def has_two_texts(self) -> bool:
+        """True if the query has a single part, and the model read the passage."""
+        return self.hits.has_two_texts(self.number)
+
+    def input(self, side: Side) -> ModelInput:
+        """Return one of the two texts as the model reads it."""
+        return self.hits.input(side, self.number)
+
+    def states(self, side: Side) -> Sequence[NDArray[np.float32]]:
+        """Return the (n, h) hidden states of one of the two texts at the layers 0 to L."""
+        traces, text = self.hits.traces(side, self.number)
+        return traces.states(text)
+
+    def attention(self, side: Side, layer: int) -> NDArray[np.float32] | None:
+        """Return the (heads, n, n) attention weights of one of the two texts; see `Traces.attention`."""
+        traces, text = self.hits.traces(side, self.number)
+        return traces.attention(text, layer)
 
 
 def explain_pair(query: ModelInput, passage: ModelInput, encoder: Encoder, layers: Layers) -> Explanation:

@@ -146,6 +146,9 @@ class TracesWithout(Traces):
     def states(self, text: int) -> Sequence[NDArray[np.float32]]:
         return self._traces.states(text)
 
+    def attention(self, text: int, layer: int) -> NDArray[np.float32] | None:
+        return self._traces.attention(text, layer)
+
     def products(self, directions: NDArray[Any]) -> list[NDArray[np.float64]]:
         tables = self._traces.products(directions)
         for table, positions in zip(tables, self._left_out, strict=True):

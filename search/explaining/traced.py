@@ -74,6 +74,10 @@ class Traces(ABC):
     def only(self, text: int) -> Traces:
         """Return the traces of a single text."""
 
+    def attention(self, text: int, layer: int) -> NDArray[np.float32] | None:
+        """Return the (heads, n_t, n_t) attention weights of a layer, from 1 to L; None if they are not known."""
+        return None
+
 
 class Tracer(Protocol):
     """Traces the texts of one encoder."""
@@ -193,6 +197,9 @@ class MixedTraces(RoutedTraces):
 
     def states(self, text: int) -> Sequence[NDArray[np.float32]]:
         return self._texts[text].states(0)
+
+    def attention(self, text: int, layer: int) -> NDArray[np.float32] | None:
+        return self._texts[text].attention(0, layer)
 
     def only(self, text: int) -> Traces:
         return MixedTraces([self._texts[text]], self._layers)

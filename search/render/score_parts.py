@@ -83,6 +83,12 @@ def bars(
     return drawn
 
 
+def parts_of(why: Explanation) -> list[Part]:
+    """Return the parts of an explained score by word, like those of a hit."""
+    lines = word_lines(why, partners=0)
+    return _parts(why, lines, _chosen([lines]), shaded=True)
+
+
 def _plain(hit: Hit) -> list[Part]:
     """Return the parts of a score by kind: meaning, keywords, reranking."""
     names = {"words": "keywords", "rerank": "reranking"}

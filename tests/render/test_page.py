@@ -28,8 +28,9 @@ from search.render.hits import Cut
 from search.render.page import comparison
 from search.render.page import why as draw
 from search.render.page.document import data, text
-from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
+from search.render.page.hit_list import HitView, PageRequest, viewed
 from search.render.page.reading import reading
+from search.render.page.score_bar import ScoreBar, full_width
 from search.render.page.search import SearchView, picked, search
 from search.render.score_parts import Mark, Part
 from tests.explaining.test_explanation import by_hand
@@ -334,15 +335,17 @@ def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
     assert [part.word for part in view.parts] == ["keys", "rest"]
     assert sum(part.value for part in view.parts) == pytest.approx(why.score)
     assert (view.parts[0].meaning, view.parts[0].keyword) == (pytest.approx(0.5), 0.25)
-    full = full_width(views)
-    assert full == 1.3 and full_width([replace(view, parts=[Part("key", "key", 0.2)])]) == 1
-    segments = view.segments(full)
+    full = full_width([view.bar for view in views])
+    assert full == 1.3 and full_width([ScoreBar(0.2, [Part("key", "key", 0.2)])]) == 1
+    segments = view.bar.segments(full)
     assert segments[-1].x + segments[-1].width == pytest.approx(100 * why.score / full)
     page = search(PageRequest("notes", "keys"), SearchView(1, views)).body
     assert f'aria-label="Score {why.score:.3f} = Keys 0.750, other words' in page
     assert re.search(r'<mark class="s3" data-w="keys">', view.passage)
     down = replace(why, terms=(Term("Keys", -2.0, 0, 4, ()),), score=why.score - 2.25)
-    less = viewed([replace(HIT, score=down.score, text=why.passage, explanation=down)])[0].segments(1.0)
+    less = viewed([replace(HIT, score=down.score, text=why.passage, explanation=down)])[0].bar.segments(
+        1.0
+    )
     assert [segment.part.word for segment in less] == ["rest", "keys"]  # what takes away comes last
 
 
@@ -460,7 +463,7 @@ def test_a_mail_has_its_people_and_a_row_its_columns() -> None:
 
 def test_labels_of_a_bar_do_not_overlap_and_say_what_a_word_meets() -> None:
     parts = [Part("back", "back", 0.3, met="returns"), Part("of", "of", 0.01), Part("key", "key", 0.2)]
-    segments = HitView(HIT, parts=[*parts, Part("offset", "any text", 0.3)]).segments(1.0)
+    segments = ScoreBar(HIT.score, [*parts, Part("offset", "any text", 0.3)]).segments(1.0)
     assert [(s.fits, s.met_fits) for s in segments] == [("all", "all"), ("", ""), ("wide", ""), ("", "")]
 
 

@@ -5,12 +5,11 @@ The bars of all hits have the same words in the same order, so that they can be 
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
@@ -23,7 +22,8 @@ from search.records.options import FilterOptions, ListOptions
 from search.render.format import cut_in_the_middle, headings, one_line, shortened, where
 from search.render.hits import Cut, body_start, cut
 from search.render.page.document import link, text
-from search.render.score_parts import OFFSET, Mark, Part, bars
+from search.render.page.score_bar import ScoreBar
+from search.render.score_parts import Mark, Part, bars
 
 Request = TypeVar("Request")
 
@@ -35,9 +35,6 @@ _MONTHS = "January February March April May June July August September October N
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 _ROWS = 3  # of an excerpt, of 88 characters, and two more if they end the passage
 _BLANK = re.compile(r"\n\s*\n")
-# Pixels that a letter and the bar take: on a phone, then on a wider screen.
-_LETTER, _PHONE, _WIDE = 6.5, 250, 480
-_NARROWEST = 1.0  # percent of a bar: narrower segments have no label
 # Share of the best score below which hits are folded. Of 128 answers among the first ten hits of 73 questions
 # (benchmarks/spoken) this folds 3, and no question's only one; 0.7 would fold 14.
 WEAKER = 0.6
@@ -106,23 +103,6 @@ class PageRequest:
 
 
 @dataclass(frozen=True)
-class BarSegment:
-    """A part of a bar, in percent of its full width.
-
-    Attributes:
-        fits: screens on which the name has room: "" for none, "wide" or "all".
-        met_fits: screens on which the name has room together with the word that it meets.
-    """
-
-    part: Part
-    x: float
-    width: float
-    meaning: float
-    fits: str
-    met_fits: str
-
-
-@dataclass(frozen=True)
 class HitView:
     """A hit with its highlights and the parts of its score.
 
@@ -176,21 +156,9 @@ class HitView:
     def passage(self) -> Markup:
         return passage(self.hit, self.marks, self.excerpt or Cut(0, len(self.hit.text), False, False))
 
-    def segments(self, full: float) -> list[BarSegment]:
-        """Return the bar: positive parts from the left, then negative parts back from their end."""
-        parts = sorted(self.parts, key=lambda part: part.value < 0)
-        shares = [100 * part.value / full for part in parts]
-        ends = list(accumulate(shares, initial=0.0))
-        starts = [x + min(share, 0) for x, share in zip(ends, shares, strict=False)]
-        spans = list(zip(starts, map(abs, shares), strict=True))
-        wide, phone = (_labels(parts, spans, pixels) for pixels in (_WIDE, _PHONE))
-        segments = []
-        for part, (x, width), on_wide, on_phone in zip(parts, spans, wide, phone, strict=True):
-            both = part.meaning > 0 < part.keyword
-            meaning = part.meaning / part.value if both else part.meaning > part.keyword
-            fits, met_fits = (_screens(on_wide >= length, on_phone >= length) for length in (1, 2))
-            segments.append(BarSegment(part, x, width, 100 * meaning, fits, met_fits))
-        return segments
+    @property
+    def bar(self) -> ScoreBar:
+        return ScoreBar(self.hit.score, self.parts)
 
 
 def _people(names: Any) -> str:
@@ -208,44 +176,6 @@ def _day(date: str) -> str:
     except ValueError:
         return date
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
-
-
-def _labels(parts: Sequence[Part], spans: Sequence[tuple[float, float]], pixels: float) -> list[int]:
-    """Return which label each segment has room for: 0 for none, 1 for its name, 2 also for the word that it meets.
-
-    A label begins with its segment and may be longer than it, if it meets no other one. Words come first, wide segments
-    before narrow ones.
-
-    Args:
-        spans: begin and width of each segment, in percent of the bar.
-        pixels: width of the bar.
-    """
-    labels, taken = [0] * len(parts), list[tuple[float, float]]()
-    order = sorted(range(len(parts)), key=lambda at: (not parts[at].is_word, -spans[at][1]))
-    for at in order:
-        x, width = spans[at]
-        names = [parts[at].name, *([f"{parts[at].name} ~ {parts[at].met}"] if parts[at].met else [])]
-        for length in range(len(names), 0, -1):
-            end = x + 100 * (len(names[length - 1]) + 1) * _LETTER / pixels
-            is_free = parts[at].word != OFFSET and all(end <= start or x >= stop for start, stop in taken)
-            if width >= _NARROWEST and end <= 100 and is_free:
-                labels[at] = length
-                taken.append((x, end))
-                break
-    return labels
-
-
-def _screens(wide: bool, phone: bool) -> str:
-    return "all" if wide and phone else "wide" if wide else ""
-
-
-def full_width(views: Iterable[HitView]) -> float:
-    """Return the score that fills a bar: 1, whatever the hits, or more for scores of a reranker.
-
-    On a fixed scale, the hits of a question without an answer have short bars.
-    """
-    best = max((sum(max(part.value, 0) for part in view.parts) for view in views), default=0.0)
-    return max(1.0, math.ceil(best * 10 - 1e-9) / 10)
 
 
 def weaker_from(scores: Sequence[float]) -> int:

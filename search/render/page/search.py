@@ -21,7 +21,8 @@ from search.records.options import WEIGHT
 from search.records.reports import Status
 from search.render.format import counted, verdict_line
 from search.render.page.document import Page, Site, drawn
-from search.render.page.hit_list import NEVER_FOLDED, WEAKER, HitView, PageRequest, full_width
+from search.render.page.hit_list import NEVER_FOLDED, WEAKER, HitView, PageRequest
+from search.render.page.score_bar import full_width
 
 SCRIPTS = ("reading.css", "whatif.js", "explanation.js", "reading.js", "search.js")
 MOST_FIELDS, MOST_VALUES = 5, 8
@@ -82,7 +83,7 @@ def search(request: PageRequest, result: SearchView, indexes: Iterable[str] = ()
         site=Site("/", request.index, tuple(indexes)),
         request=request,
         result=result,
-        full=full_width(result.hits),
+        full=full_width(view.bar for view in result.hits),
         best=result.hits[0].hit if result.hits else None,
         verdict=verdict_words([view.hit for view in result.hits]) if result.hits else "",
         counted_hits=_counted_hits(request, result),
