@@ -141,6 +141,7 @@ class MatrixView(TokenMatrixOptions):
             data: returns the output for --json.
             text: returns the text to print; None prints the matrices.
         """
+        from search.explaining.xray import xray
         from search.render import csv, heatmap, page, picture
         from search.render.heatmap import units
 
@@ -172,7 +173,7 @@ class MatrixView(TokenMatrixOptions):
             in_terminal,
             data=data,
             png=png,
-            html=lambda: page.document(page.explanation(why, units(why, by), hit, colours=self.scale)),
+            html=lambda: page.document(page.xray(xray(why), by=by, hit=hit, colours=self.scale)),
         )
 
 

@@ -9,5 +9,6 @@ explanation.py    builds an `Explanation` from two texts and a score
 left_out.py       a query without what some of its words add
 deletion_test.py  the cosine without the words that contribute most
 counterfactual.py  the smallest change that moves a passage out of the first hits, or among them
+xray.py           pieces, embeddings, attention and poolings beside the contributions
 explainer.py      explanations of a ranking: why a hit, why one above another, why not
 """

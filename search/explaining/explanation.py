@@ -142,6 +142,7 @@ class TracedHits:
     """Contributions and cosines of a query and its hits, computed when they are used first.
 
     Args:
+        encoder: encoder of both.
         parts: parts of the query that have a text.
         passages: K passages.
         embeddings: (K, d) their embeddings.
@@ -158,28 +159,28 @@ class TracedHits:
         layers: Layers,
         own: Collection[int] = (),
     ) -> None:
-        self._encoder, self._layers, self._own = encoder, layers, own
+        self.encoder, self._layers, self._own = encoder, layers, own
         self._parts, self._passages, self._embeddings = parts, passages, embeddings
 
     @cached_property
     def _query(self) -> Traces:
         # Its contributions are the addends of the score, and it is short.
-        traces = tracer(self._encoder).trace([part.input for part in self._parts], precise=True)
+        traces = tracer(self.encoder).trace([part.input for part in self._parts], precise=True)
         left_out = [part.left_out for part in self._parts]
         return TracesWithout(traces, left_out) if any(left_out) else traces
 
     @cached_property
     def _traced_passages(self) -> Traces:
         if not self._own:
-            return tracer(self._encoder).trace(self._passages)
+            return tracer(self.encoder).trace(self._passages)
         read = [number for number in range(len(self._passages)) if number not in self._own]
         texts: dict[int, Traces] = {
             number: WholeTexts(self._embeddings[number][None]) for number in self._own
         }
         if read:
-            traced = tracer(self._encoder).trace([self._passages[number] for number in read])
+            traced = tracer(self.encoder).trace([self._passages[number] for number in read])
             texts |= {number: traced.only(position) for position, number in enumerate(read)}
-        return MixedTraces([texts[number] for number in sorted(texts)], self._encoder.n_layers)
+        return MixedTraces([texts[number] for number in sorted(texts)], self.encoder.n_layers)
 
     @cached_property
     def _direction(self) -> Matrix:
@@ -228,8 +229,13 @@ class TracedHits:
         return np.concatenate(rows)
 
     def _vectors(self, traces: Traces, text: int, layer: Layer) -> NDArray[np.float32]:
-        states, n_layers = dict(enumerate(traces.states(text))), self._encoder.n_layers
+        states, n_layers = dict(enumerate(traces.states(text))), self.encoder.n_layers
         return combined(states, check_layer(layer, n_layers), n_layers)
+
+    @property
+    def query_embedding(self) -> Matrix:
+        """(d,) embedding of the query's first part."""
+        return self._parts[0].embedding
 
     def has_two_texts(self, hit: int) -> bool:
         """Return True if the query has a single part, and the model read the passage of a hit."""
@@ -246,7 +252,7 @@ class TracedHits:
     @property
     def layers(self) -> range:
         """Numbers of all layers."""
-        return range(self._encoder.n_layers + 1)
+        return range(self.encoder.n_layers + 1)
 
     def explanation(self, hit: int, **fields: Any) -> Explanation:
         """Return the explanation of a hit's cosine, or with other `fields` of its score."""
@@ -263,12 +269,12 @@ class TracedHits:
             "passage_tokens": passage.tokens,
             "layer": self._layers.contributions,
             "similarity_layer": self._layers.similarity,
-            "n_layers": self._encoder.n_layers,
+            "n_layers": self.encoder.n_layers,
             "terms": (),
             "cosine": cosine,
             "score": cosine,
             "mode": "dense",
-            "pooling": self._encoder.pooling,
+            "pooling": self.encoder.pooling,
             "numbers": HitNumbers(self, hit),
         }
         return Explanation(**values | fields)
@@ -308,6 +314,11 @@ class HitNumbers:
         """Return the (n, h) hidden states of one of the two texts at the layers 0 to L."""
         traces, text = self.hits.traces(side, self.number)
         return traces.states(text)
+
+    @property
+    def embedding(self) -> Matrix:
+        """(d,) embedding of the query, of unit length."""
+        return self.hits.query_embedding
 
     def attention(self, side: Side, layer: int) -> NDArray[np.float32] | None:
         """Return the (heads, n, n) attention weights of one of the two texts; see `Traces.attention`."""

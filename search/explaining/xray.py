@@ -32,17 +32,18 @@ _POOLINGS = ("mean", "cls", "pooler")
 _SIDES: tuple[Side, ...] = ("query", "passage")
 
 
-def xray(explained: Explanation, encoder: Encoder, rank: RankByMeaning | None = None) -> XRay:
+def xray(explained: Explanation, rank: RankByMeaning | None = None) -> XRay:
     """Return the X-ray of an explanation.
 
     Args:
-        explained: explanation from `encoder`. One that was pickled has its own matrices only, so its X-ray has neither
+        explained: explanation of a score. One that was pickled has its own matrices only, so its X-ray has neither
             embeddings nor attention.
         rank: rank of the passage in an index.
     """
     numbers, own = explained.numbers, {explained.pooling: explained.cosine}
     if not isinstance(numbers, HitNumbers) or not numbers.has_two_texts:
         return XRay(explained, {}, own, rank=rank)
+    encoder = numbers.hits.encoder
     of_model = tracer(encoder)
     known = of_model if isinstance(of_model, NumpyTracer) else None
     lengths: dict[Side, Matrix] = (
@@ -85,7 +86,7 @@ def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 
 def rank_by_meaning(
-    snapshot: Snapshot, embedding: NDArray[np.float32], cosine: float, without: Sequence[int] = ()
+    snapshot: Snapshot, embedding: Matrix, cosine: float, without: Sequence[int] = ()
 ) -> RankByMeaning:
     """Return the rank that a text with this cosine has among the passages of an index.
 
@@ -94,7 +95,8 @@ def rank_by_meaning(
         cosine: cosine of the query and the text.
         without: IDs of passages that are not counted, such as the one that the text is a version of.
     """
-    nearest = snapshot.nearest(embedding, LOOKED + len(without))
+    direction = embedding.astype(np.float32, copy=False)
+    nearest = snapshot.nearest(direction, LOOKED + len(without))
     above = sum(value > cosine for id_, value in nearest if id_ not in without)
     others = snapshot.encoded - len(without)
     is_beyond = above >= min(LOOKED, others) and others > LOOKED

@@ -34,8 +34,10 @@ class RankByMeaning:
     def sentence(self) -> str:
         """The rank as a sentence, without a full stop."""
         if self.rank is None:
-            return f"by meaning, more than {self.looked:,} of {self.passages:,} passages rank above it"
-        return f"rank {self.rank:,} of {self.passages:,} passages by meaning"
+            return (
+                f"by meaning, more than {self.looked:,} of the {self.passages:,} passages rank above it"
+            )
+        return f"rank {self.rank:,} by meaning, among the {self.passages:,} passages of the index"
 
 
 @dataclass(frozen=True, eq=False)

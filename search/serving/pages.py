@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlencode
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -14,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
-from search.explaining.deletion_test import deletion_test
 from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.indexes import absences
@@ -28,19 +26,15 @@ from search.records.hits import Hit, Hits
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.format import no_hits
-from search.render.heatmap import units
 from search.render.hits import body_start
 from search.render.page import comparison, reading, search, why
 from search.render.page.document import Page, Site, assets, document
 from search.render.page.hit_list import viewed
 from search.render.page.reference import api_reference
-from search.render.page.token_grid import layer_matrices
 from search.serving.app_state import GenerationGone, in_one_generation
-from search.serving.fields import LayerName
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, SearchRequest
 from search.serving.problems import FRAGMENT, as_page
 from search.texts import compare
-from search.texts import explain as explain_two
 
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
@@ -71,25 +65,10 @@ class PageParams(SearchRequest):
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
 
 
-class GridParams(PageParams):
-    """Parameters of the matrices of one layer, of a passage or of two texts."""
-
-    layer: LayerName = None
-
-
 class PassageParams(PageParams):
     """Parameters of a page about a passage."""
 
     passage: Id
-
-
-class ExplainParams(PassageParams):
-    """Parameters of the page of an explanation."""
-
-    by: Literal["word", "token"] | None = None
-    layer: LayerName = None
-    test: Annotated[bool, Field(description="Test the explanation.")] = False
-    file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
 
 
 class ContrastPageParams(PageParams):
@@ -133,7 +112,7 @@ def view(
 
             answer = await state.limiter.run(drawn)
             if getattr(question, "file", False):
-                saved = {"Content-Disposition": 'attachment; filename="explanation.html"'}
+                saved = {"Content-Disposition": 'attachment; filename="xray.html"'}
                 return HTMLResponse(document(answer), headers=saved)
             return as_page(request, answer, name)
 
@@ -308,51 +287,13 @@ def _hits_in(index: Index, params: PageParams, document: DocumentText, best: int
     return hits
 
 
-@view("/explain", ExplainParams)
-def explain(index: Index, params: ExplainParams, request: Request) -> Page:
-    """The explanation of a passage's score."""
+@view("/explain", PassageParams)
+def explain(index: Index, params: PassageParams, request: Request) -> Page:
+    """The explanation of a passage's score, word by word."""
     hit = searcher_of(index).hit(params.question, params.passage, **params.of(declared.RerankOptions))
-    explained = index.explain(params.question, hit, layer=params.layer)
-    if FRAGMENT in request.headers and params.by is None:
-        return why.panel(explained, hit, params.named())
-    state = None if params.file else params.named()
-    tested = deletion_test(index.encoder, explained) if params.test else None
-    by, source = params.by or "word", _grid_source(params, request)
-    return why.explanation(
-        explained, units(explained, by), hit, state, tested, "" if params.file else source
-    )
-
-
-def _grid_source(params: PageParams, request: Request) -> str:
-    """Return the address of the matrices of the page that a request is for, without the layer."""
-    query = [
-        (name, value)
-        for name, value in request.query_params.multi_items()
-        if name in GridParams.model_fields
-    ]
-    kept = [(name, value) for name, value in query if name not in ("layer", "index")]
-    return f"/token-grid?{urlencode([*kept, ('index', params.index or '')], errors='replace')}"
-
-
-@router.get("/token-grid", include_in_schema=False)
-async def grid_of_layer(request: Request, params: Annotated[GridParams, Query()]) -> Response:
-    """Return the matrices of a hit, or of two texts, at one layer."""
-    state = request.app.state
-
-    def answer() -> str:
-        index = state.served.index(params.index)
-        if params.passage is None:
-            lines = _lines(params)
-            if len(lines) != 2:
-                raise InputError(f"give two texts; there are {len(lines)}.")
-            explained = explain_two(*lines, model=index.encoder, layer=params.layer)
-        else:
-            options = params.of(declared.RerankOptions)
-            hit = searcher_of(index).hit(params.question, params.passage, **options)
-            explained = index.explain(params.question, hit, layer=params.layer)
-        return json.compact(layer_matrices(explained))
-
-    return Response(await state.limiter.run(answer), media_type="application/json")
+    explained = index.explain(params.question, hit)
+    panel = why.panel(explained, hit, params.named())
+    return panel if FRAGMENT in request.headers else why.alone(panel, hit, params.named())
 
 
 @view("/counterfactual", PassageParams)
@@ -409,10 +350,7 @@ def _compared(index: Index, params: PageParams, request: Request) -> Page:
         raise InputError(
             f"give 2 to {MOST_TEXTS} sentences, each on its own line; there are {len(lines)}."
         )
-    if len(lines) > 2:
-        return page.sentences(compare(lines, model=index.encoder))
-    explained = explain_two(*lines, model=index.encoder)
-    return page.explanation(explained, units(explained, "token"), source=_grid_source(params, request))
+    return page.sentences(compare(lines, model=index.encoder), params.index or "")
 
 
 def _lines(params: PageParams) -> list[str]:

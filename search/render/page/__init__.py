@@ -1,6 +1,6 @@
 """HTML pages: self-contained files, which load nothing and send nothing, and pages of the server.
 
-    explanation(...), sentences(...)  ->  Page
+    xray(...), sentences(...)  ->  Page
     document(page)        ->  the text of an HTML file
     document(page, site)  ->  the same for the server, which links to assets()
     fragment(page)        ->  HTML to insert into a page that is already open
@@ -8,10 +8,11 @@
     document.py     Page, its two frames, and escaping of texts
     search.py       search page (server only); hit_list.py  its list of hits; score_bar.py  the bar of a score
     reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
-    why.py          explanation of a score, word by word; on the server also comparisons and "why not"
+    why.py          explanation of a score, word by word; comparisons of two hits and "why not" (server only)
+    xray_page.py    how two texts come to their score: pieces, layers, pairs, attention
     mirror.py       two scores beside each other, word by word
     reference.py    reference of the HTTP API (server only)
-    token_grid.py   data of the grid of words in an explanation
+    token_grid.py   data of the grid of words in an X-ray
     comparison.py   similarities of sentences; on the server also forms that take texts
     *.css  *.js     one style and script for each custom element; page.css and live.js are for the server only
 
@@ -20,8 +21,8 @@ All numbers are in the HTML. Without scripts, a page still has the texts, the su
 
 from search.render.page.comparison import MOST_CELLS, sentences
 from search.render.page.document import Page, Site, assets, document, fragment
-from search.render.page.why import explanation
+from search.render.page.xray_page import xray
 
 __all__ = [
-    "MOST_CELLS", "Page", "Site", "assets", "document", "explanation", "fragment", "sentences",
+    "MOST_CELLS", "Page", "Site", "assets", "document", "fragment", "sentences", "xray",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ COMPARE = Form(
     "/similarity",
     "How similar are these sentences?",
     "compare.html",
-    ("sentences.js", "explanation.js", "grid.js"),
+    ("sentences.js",),
 )
 
 
@@ -54,8 +54,11 @@ def form(
     return Page(empty.title, empty.title, body, ("live.js", *empty.uses))
 
 
-def sentences(similarities: Similarities) -> Page:
+def sentences(similarities: Similarities, index: str = "") -> Page:
     """Return the page of a similarity matrix of sentences.
+
+    Args:
+        index: name of an index, whose model the X-ray of two sentences uses; "" for a file.
 
     Raises:
         ValueError: the matrix has more than MOST_CELLS cells.
@@ -72,6 +75,8 @@ def sentences(similarities: Similarities) -> Page:
         "itself": similarities.itself,
         "cosine": [[round(cell, 4) for cell in row] for row in cosines],
     }
-    body = drawn("sentences.html", names=names, of=similarities, cosines=cosines, values=values)
+    body = drawn(
+        "sentences.html", names=names, of=similarities, cosines=cosines, values=values, index=index
+    )
     title = "Similarity of these sentences"
     return Page(title, title, body, ("sentences.js",))

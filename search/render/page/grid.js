@@ -5,9 +5,9 @@ import { page } from "./page.js";
 
 page.define("token-grid", (root, data) => {
   const most = 24;
-  const state = { matrix: "cosine", by: "word", all: false, opened: new Set(), chosen: null, pointed: null };
+  const state = { matrix: "cosine", by: data.by, all: false, opened: new Set(), chosen: null, pointed: null };
   const layers = { cosine: data.cosine.layer, contribution: data.contribution.layer };
-  const panels = root.closest("why-explanation");
+  const whole = root.closest("x-ray"); // it moves the layer of all its parts at once
   const isWord = (kind) => kind === "word" || kind === "context";
 
   // Rows or columns: words with the range of their tokens, or tokens with the kind of their word.
@@ -51,13 +51,11 @@ page.define("token-grid", (root, data) => {
 
   // How much a column matters: what it adds at the layer that the page opens with, or its best cosine. So the columns
   // stay while the layer changes.
-  const added = matrix("contribution", data.contribution.layer).some((number) => number !== 0);
-  const strength = (column) => {
-    const values = sides.query.token.map((row) =>
-      added ? cell("contribution", data.contribution.layer, row, column) : cell("cosine", data.cosine.layer, row, column)
-    );
-    return added ? values.reduce((sum, number) => sum + number, 0) : Math.max(...values);
-  };
+  const added = data.added.some((number) => number !== 0);
+  const strength = (column) =>
+    added
+      ? data.added.slice(column.start, column.end).reduce((sum, number) => sum + number, 0)
+      : Math.max(...sides.query.token.map((row) => cell("cosine", data.cosine.layer, row, column)));
   const strengths = { word: sides.passage.word.map(strength), token: sides.passage.token.map(strength) };
 
   const ends = () => {
@@ -84,12 +82,12 @@ page.define("token-grid", (root, data) => {
     group.append(page.element("legend", legend));
     for (const [key, label] of choices) {
       const box = page.element("label");
-      const radio = Object.assign(page.element("input"), { type: "radio", checked: state[name] === key });
+      const radio = Object.assign(page.element("input"), { type: "radio", checked: state[name] === key, value: key });
       radio.name = `${name}-${Math.random()}`;
       radio.addEventListener("change", () => {
-        for (const other of group.querySelectorAll("input")) other.checked = other === radio;
+        if (name === "matrix") return choose(key, layers[key]);
         state[name] = key;
-        if (name === "by") state.opened.clear();
+        state.opened.clear();
         draw();
       });
       box.append(radio, label);
@@ -119,18 +117,17 @@ page.define("token-grid", (root, data) => {
     const own = data[state.matrix].layer;
     return listed.includes(own) ? listed : [...listed, own];
   };
+  // Show a matrix at a layer, as soon as its numbers are here.
   let asked = 0;
-  slider.addEventListener("input", () => {
-    const name = state.matrix;
-    const layer = stops()[Number(slider.value)];
+  const choose = (name, layer) => {
     const number = ++asked;
     const show = () => {
-      if (number !== asked || name !== state.matrix) return;
+      if (number !== asked) return;
+      state.matrix = name;
       layers[name] = layer;
       root.removeAttribute("aria-busy");
       draw();
     };
-    output.textContent = named(layer);
     if (data[name].cells[layer]) return show();
     root.setAttribute("aria-busy", "true");
     setTimeout(async () => {
@@ -143,18 +140,27 @@ page.define("token-grid", (root, data) => {
         show();
       } catch {
         root.removeAttribute("aria-busy");
+        draw();
         reading.textContent = page.away;
-        slider.value = String(stops().indexOf(layers[name]));
-        output.textContent = named(layers[name]);
       }
     }, 200);
+  };
+  slider.addEventListener("input", () => {
+    const layer = stops()[Number(slider.value)];
+    output.textContent = named(layer);
+    choose(state.matrix, layer);
+  });
+  root.addEventListener("layer", ({ detail }) => {
+    if (!stops().includes(detail)) return;
+    for (const name of ["cosine", "contribution"]) if (data[name].cells[detail] || name === state.matrix || data.source) layers[name] = detail;
+    choose(state.matrix, detail);
   });
 
   // The table.
   const box = page.element("div", undefined, "scroll");
   const table = page.element("table", undefined, "cells");
   box.append(table);
-  const hint = "Point at a cell, or move between cells with the arrow keys: both words are marked above.";
+  const hint = "Point at a cell, or move between cells with the arrow keys: both pieces are marked above.";
   const reading = page.element("p", hint, "reading");
   reading.setAttribute("aria-live", "polite");
   const space = "http://www.w3.org/2000/svg";
@@ -163,7 +169,7 @@ page.define("token-grid", (root, data) => {
   strip.setAttribute("aria-hidden", "true");
   strip.setAttribute("preserveAspectRatio", "none");
   const below = page.element("p", "The whole passage: darker words matter more; the underlined ones are in the table. Click to add one.", "faint");
-  root.append(page.element("h2", "Which word is like which"), controls, box, reading, strip, below);
+  root.append(controls, box, reading, strip, below);
 
   const isWide = () => root.clientWidth >= 640;
   const room = () => Math.max(6, Math.min(most, Math.floor((root.clientWidth - (isWide() ? 130 : 80)) / (isWide() ? 44 : 33))));
@@ -182,10 +188,11 @@ page.define("token-grid", (root, data) => {
     const rows = items("query").filter(shown);
     const range = ends();
     root.dataset.matrix = state.matrix;
+    for (const radio of controls.querySelectorAll("input[type=radio]")) radio.checked = Object.values(state).includes(radio.value);
     const choices = stops();
     slider.max = String(choices.length - 1);
     slider.value = String(choices.indexOf(layers[state.matrix]));
-    sliderLabel.hidden = choices.length < 2;
+    sliderLabel.hidden = Boolean(whole) || choices.length < 2;
     output.textContent = named(layers[state.matrix]);
     slider.setAttribute("aria-valuetext", output.textContent);
 
@@ -268,6 +275,17 @@ page.define("token-grid", (root, data) => {
     state.chosen = state.pointed = null;
     mark();
     drawStrip(usable, columns);
+    root.dispatchEvent(new Event("matrices", { bubbles: true }));
+  };
+  // The numbers of one token with those of the other text, and the number with the darkest shade.
+  root.row = (side, token) => {
+    const numbers = matrix(state.matrix, layers[state.matrix]);
+    const height = sides.query.token.length;
+    const cells =
+      side === "query"
+        ? Array.from({ length: width }, (_, j) => numbers[token * width + j])
+        : Array.from({ length: height }, (_, i) => numbers[i * width + token]);
+    return { cells, end: state.matrix === "cosine" ? 1 : Math.max(...cells.map(Math.abs)) || 1 };
   };
 
   const drawStrip = (usable, columns) => {
@@ -305,23 +323,15 @@ page.define("token-grid", (root, data) => {
     mark();
   });
 
-  // The element of a word in the texts above. Words of the text and of its title stand there in their order.
-  const spans = (side, item) => {
-    const panel = panels?.querySelector(`[data-side="${side}"]`);
-    if (!panel) return [];
-    const isContext = item.kind === "context";
-    const others = [...panel.querySelectorAll(".apart [data-unit]")];
-    if (!isContext && item.kind !== "word" && item.kind !== "punctuation") {
-      return others.filter((span) => span.textContent.includes(item.label)).slice(0, 1);
-    }
-    const inText = isContext ? others : [...panel.querySelectorAll(".text [data-unit]")];
-    const same = sides[side][data.by].filter(({ kind }) => (kind === "context") === isContext && !["special", "prompt"].includes(kind));
-    return inText.filter((_, k) => same[k] && same[k].start < item.end && item.start < same[k].end);
-  };
+  // The pieces of a word, wherever they stand in the X-ray.
+  const pieces = (side, item) =>
+    [...(whole?.querySelectorAll(`[data-side="${side}"][data-token]`) ?? [])].filter(
+      ({ dataset }) => Number(dataset.token) >= item.start && Number(dataset.token) < item.end
+    );
 
   const mark = () => {
     const active = state.pointed ?? state.chosen;
-    for (const span of panels?.querySelectorAll(".paired") ?? []) span.classList.remove("paired");
+    for (const piece of whole?.querySelectorAll(".paired") ?? []) piece.classList.remove("paired");
     for (const [element, { row, column }] of of) {
       const same = active && (row ? row.start === active.row?.start : true) && (column ? column.j === active.column?.j : true);
       element.classList.toggle("active", Boolean(same && row && column));
@@ -333,7 +343,7 @@ page.define("token-grid", (root, data) => {
     }
     const { row, column } = active;
     for (const [side, item] of [["query", row], ["passage", column]]) {
-      if (item) for (const span of spans(side, item)) span.classList.add("paired");
+      if (item) for (const piece of pieces(side, item)) piece.classList.add("paired");
     }
     const name = (item) => page.element("bdi", item.label);
     const strongest = (list, other) => list.reduce((best, item) => (other(item) > other(best) ? item : best));

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from search.records.tokens import Layer, Matrix
 
 _LARGEST = 32767  # of a 16-bit integer
-# Pairs of tokens, over all layers: up to FEW are computed for a page of the server, up to MANY are put into a page.
-FEW, MANY = 2_000, 60_000
+MANY = 60_000  # pairs of tokens, over all layers: up to so many are put into a page
 
 
 def token_grid(
@@ -33,14 +32,16 @@ def token_grid(
 
     Args:
         by: "word" or "token", the units of the page.
-        source: address of the matrices of other layers, without the layer; "" for a page that must have them all.
+        source: address of matrices that the page lacks, without the layer: of many pairs, and all contributions, which
+            take longest; "" for a page that must have them all.
         colours: range of the colours of cosines; None is -1 to 1.
     """
     words = why.words()
     pairs = len(why.query_tokens) * len(why.passage_tokens) * len(why.numbers.layers)
     layers = why.numbers.layers
     with_cosines = layers if pairs <= MANY else ()
-    with_contributions = layers if pairs <= (FEW if source else MANY) else ()
+    with_contributions = layers if pairs <= MANY and not source else ()
+    own = () if source else (why.layer,)
     return {
         "by": by,
         "query": _side(why.query_tokens, words.query),
@@ -49,6 +50,7 @@ def token_grid(
         "last": str(why.n_layers),
         "source": source,
         "scale": colours,
+        "added": (why.weight * why.passage_sums).round(6).tolist(),
         "cosine": {
             "layer": str(why.similarity_layer),
             "cells": {
@@ -60,7 +62,7 @@ def token_grid(
             "layer": str(why.layer),
             "cells": {
                 str(layer): contributions(why, layer)
-                for layer in dict.fromkeys((why.layer, *with_contributions))
+                for layer in dict.fromkeys((*own, *with_contributions))
             },
         },
     }
