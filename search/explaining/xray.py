@@ -17,7 +17,7 @@ from search.explaining.explanation import HitNumbers
 from search.explaining.traced_numpy import NumpyTracer
 from search.explaining.tracers import tracer
 from search.records.explanations import Explanation, Side
-from search.records.xray import RankByMeaning, XRay
+from search.records.xrays import RankByMeaning, XRay
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,15 +45,15 @@ def xray(explained: Explanation, rank: RankByMeaning | None = None) -> XRay:
         return XRay(explained, {}, own, rank=rank)
     encoder = numbers.hits.encoder
     of_model = tracer(encoder)
-    known = of_model if isinstance(of_model, NumpyTracer) else None
+    readable = of_model if isinstance(of_model, NumpyTracer) else None
     lengths: dict[Side, Matrix] = (
-        {side: known.input_lengths(numbers.input(side)) for side in _SIDES} if known else {}
+        {side: readable.input_lengths(numbers.input(side)) for side in _SIDES} if readable else {}
     )
     weights = numbers.attention("query", 1) if explained.n_layers else None
     return XRay(
         explained,
         lengths,
-        own | _other_poolings(numbers, encoder, known, explained.pooling),
+        own | _other_poolings(numbers, encoder, readable, explained.pooling),
         0 if weights is None else len(weights),
         rank,
         numbers.attention,
@@ -61,14 +61,14 @@ def xray(explained: Explanation, rank: RankByMeaning | None = None) -> XRay:
 
 
 def _other_poolings(
-    numbers: HitNumbers, encoder: Encoder, known: NumpyTracer | None, own: str
+    numbers: HitNumbers, encoder: Encoder, readable: NumpyTracer | None, own: str
 ) -> dict[str, float]:
     """Return the cosines of two texts with poolings of the last layer other than the model's own."""
-    if known is None:
+    if readable is None:
         return {}
     others = {}
     for name in _POOLINGS:
-        pooler = known.pooler if name == "pooler" else None
+        pooler = readable.pooler if name == "pooler" else None
         if name == own or (name == "pooler" and pooler is None):
             continue
         vectors = []

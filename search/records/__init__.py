@@ -8,7 +8,7 @@ contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
 comparisons.py   Contrast, WhyNot, Similarities
 counterfactuals.py  Counterfactual, RankChange
-xray.py          XRay: pieces, embeddings, attention and poolings of two texts; RankByMeaning
+xrays.py         XRay: pieces, embeddings, attention and poolings of two texts; RankByMeaning
 evaluations.py   Evaluation, Comparison, Estimate
 model_cards.py   ModelCard: published facts about an embedding model
 exports.py       FaissExport, VectorExport, Measurement of a FAISS index

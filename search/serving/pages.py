@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -55,8 +55,17 @@ class PageParams(SearchRequest):
     unshaded: Annotated[bool, Field(description="Leave out the shades of passages, which take long.")] = (
         False
     )
-    why: Annotated[Id | None, Field(description="Explain this hit.")] = None
-    doc: Annotated[Id | None, Field(description="Show the document of this hit beside the hits.")] = None
+    doc: Annotated[
+        Id | None, Field(description="Hit whose document, explanation, ... stands beside the hits.")
+    ] = None
+    tab: Annotated[
+        Literal["why", "compare", "tokens"] | None,
+        Field(description="What stands beside the hits; the document if it is missing."),
+    ] = None
+    other: Annotated[Id | None, Field(description="Hit to compare `doc` with.")] = None
+    why: Annotated[
+        Id | None, Field(description="The same as `doc` with `tab=why`, in links of before.")
+    ] = None
     passage: Annotated[Id | None, Field(description="Open the document at this passage.")] = None
     source: Annotated[bool, Field(description="Show the source of the document.")] = False
     near: Annotated[bool, Field(description="List near documents that it is not linked with.")] = False
@@ -191,9 +200,9 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
     facets = _facets(index, params) if params.facets or params.pick else None
-    opened = {}
+    opened, explained_id = {}, params.doc if params.tab == "why" else params.why
     for hit in hits:
-        if hit.passage_id == params.why:
+        if hit.passage_id == explained_id:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
     return search.SearchView(

@@ -93,7 +93,7 @@ def open_page(browser: webdriver.Chrome, site: str) -> Iterator[Callable[..., we
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert outside(browser, site) == []
     assert [entry for entry in browser.get_log("browser") if entry["source"] != "network"] == []
-    browser.get(site + "/static/0/page.css")  # a page without a script, to forget what was kept
+    browser.get(site + "/static/0/seewhy.css")  # a page without a script, to forget what was kept
     browser.execute_script("localStorage.clear()")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 

@@ -14,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import search
+from search import Encoder, InputError, bert
+from search.explaining.xray import xray
 from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
 from search.records.contents import DocumentText, StoredFile, StoredPassage
@@ -23,7 +26,6 @@ from search.records.hits import Hit, Verdict
 from search.records.option_tools import Ranking
 from search.records.shares import Term
 from search.render import page
-from search.render.heatmap import units
 from search.render.hits import Cut
 from search.render.page import comparison
 from search.render.page import why as draw
@@ -31,7 +33,9 @@ from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, PageRequest, viewed
 from search.render.page.reading import reading
 from search.render.page.score_bar import ScoreBar, full_width
-from search.render.page.search import SearchView, picked, search
+from search.render.page.search import SearchView, picked
+from search.render.page.search import search as search_page
+from search.render.page.xray_page import Origin
 from search.render.score_parts import Mark, Part
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
@@ -87,9 +91,9 @@ def data_of(source: str) -> dict[str, Any]:
     return json.loads(match[1])
 
 
-def explanation_page(**changes: Any) -> str:
+def xray_page(**changes: Any) -> str:
     why = replace(by_hand(), **changes)
-    return page.document(page.explanation(why, units(why), HIT))
+    return page.document(page.xray(xray(why), hit=replace(HIT, score=why.score)))
 
 
 def visible_text(view: page.Page) -> str:
@@ -99,24 +103,60 @@ def visible_text(view: page.Page) -> str:
 
 
 def test_the_numbers_are_in_the_page_without_any_script() -> None:
-    source = explanation_page()
+    source = xray_page()
     visible = " ".join(
         re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", source, flags=re.S).split()
     )
-    assert "1.250000 score = 1.000000 4 query tokens + 2.5e-01 residual" in visible
-    assert "Keys +0.5000" in visible
-    assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in visible
-    assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in visible
-    assert "keys.md:3-5 (rank 1, p12)" in visible
-    assert "lock, Key" in re.sub(r"<[^>]+>", "", source)
+    assert "1.250000 = 1.000000 by meaning, from 4 query tokens + 2.5e-01 residual" in visible
+    assert "keys.md:3-5 (rank 1, p12)" in visible and "Rank 1 for this query." in visible
+    assert "Query [CLS] key ##s [SEP] offset" in visible
+    for layer, row in enumerate(by_hand().layers("query").tolist()):
+        numbers = " ".join(f"{1000 * value:.0f}".replace("-", "\u2212") for value in row)
+        assert f"layer {layer} {numbers}" in visible
+    assert "Every row of either table sums to 1.0000" in visible
 
 
-def test_the_embedded_data_are_those_of_the_units() -> None:
-    data = data_of(explanation_page())
-    expected = units(by_hand())
-    np.testing.assert_allclose(data["contribution"], expected.contributions, atol=1e-8)
-    np.testing.assert_allclose(data["cosine"], expected.similarity, atol=1e-4)
-    assert [unit["label"] for unit in data["passage"]] == [unit.label for unit in expected.passage]
+def test_an_xray_says_what_each_piece_is_and_how_other_poolings_differ(tiny: Encoder) -> None:
+    why = search.explain("turn the key", "the key turns in the lock", model=tiny)
+    of = xray(why)
+    source = page.document(page.xray(of))
+    key = why.query_tokens[3]
+    lengths = of.lengths["query"][3]
+    assert len(of.lengths["passage"]) == len(why.passage_tokens)
+    note = (
+        f"number {key.id} of the vocabulary; its vector begins as a sum of three, of these lengths: "
+        f"word {lengths[0]:.2f}, position 3 {lengths[1]:.2f}, segment {lengths[2]:.2f}"
+    )
+    assert f'title="{note}"' in source
+    assert next(iter(of.poolings)) == "mean" and of.poolings["mean"] == why.cosine
+    for pooling in ("cls", "pooler"):
+        other = Encoder(tiny.model, pooling=pooling)
+        expected = search.similarity([why.query], [why.passage], model=other)[0, 0]
+        assert of.poolings[pooling] == pytest.approx(expected, abs=1e-5)
+    assert [f"{value:.3f}" in source for value in of.poolings.values()] == [True] * 3
+
+
+def test_attention_is_that_of_the_model(tiny: Encoder) -> None:
+    why = search.explain("turn the key", "the key turns in the lock", model=tiny)
+    of = xray(why)
+    expected = bert.inspect(why.passage, model=tiny.model).attention
+    for layer in range(1, why.n_layers + 1):
+        for head in (*range(1, of.heads + 1), None):
+            weights = of.attention("passage", layer, head)
+            np.testing.assert_allclose(weights, expected.matrix(layer, head), atol=1e-5)
+            np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+    for layer, head, message in ((0, None, "no attention at layer 0"), (1, 99, "no head 99")):
+        with pytest.raises(InputError, match=message):
+            of.attention("query", layer, head)
+    with pytest.raises(InputError, match="not known"):
+        xray(by_hand()).attention("query", 1)
+
+
+def test_the_embedded_data_are_those_of_the_explanation() -> None:
+    data = data_of(xray_page())
+    why = by_hand()
+    np.testing.assert_allclose(data["added"], why.passage_sums, atol=1e-6)
+    assert data["passage"]["tokens"] == [token.text for token in why.passage_tokens]
 
 
 def stored_passage(number: int, text: str, start: int, **more: Any) -> StoredPassage:
@@ -162,9 +202,10 @@ def evil_pages() -> list[page.Page]:
         changed="changed",
     )
     return [
-        page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
+        page.xray(xray(EVIL_WHY), hit=EVIL_HIT),
         page.sentences(others),
-        page.explanation(EVIL_WHY, units(EVIL_WHY, "token"), EVIL_HIT, state),
+        page.xray(xray(EVIL_WHY), by="word", hit=EVIL_HIT, origin=Origin(state, (EVIL, EVIL), EVIL_HIT)),
+        draw.alone(draw.panel(EVIL_WHY, EVIL_HIT, state), EVIL_HIT, state),
         draw.panel(EVIL_WHY, EVIL_HIT, state),
         draw.contrast(contrast, state),
         draw.why_not(why_not, state),
@@ -172,7 +213,9 @@ def evil_pages() -> list[page.Page]:
         comparison.form(comparison.COMPARE, [EVIL, EVIL], EVIL, EVIL),
         *(reading(state, replace(document, kind=kind), 1, (), source=kind == "code") for kind in KINDS),
         reading(state, document, 1, viewed([replace(EVIL_HIT, passage_id=1)], [[Highlight(2, 9, 1.0)]])),
-        search(state, SearchView(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))),
+        search_page(
+            state, SearchView(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))
+        ),
     ]
 
 
@@ -197,7 +240,7 @@ def test_no_text_of_a_page_becomes_markup(view: page.Page) -> None:
 
 
 def test_the_policy_allows_this_page_and_nothing_else() -> None:
-    for source in (explanation_page(), page.document(page.sentences(sentences()))):
+    for source in (xray_page(), page.document(page.sentences(sentences()))):
         (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', source)
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy and "http" not in policy
@@ -220,7 +263,7 @@ def test_a_page_of_the_server_links_to_what_a_file_embeds() -> None:
         source
     ) == data_of(page.document(view))
     names = re.findall(r'(?:src|href)="/static/\w{16}/([\w.]+)"', source)
-    assert names == ["seewhy.css", "page.css", "theme.js", "page.js", "sentences.js"]
+    assert names == ["seewhy.css", "theme.js", "page.js", "sentences.js"]
     assert set(names) <= assets.keys()
     kinds = {
         name.rpartition(".")[2]: media_type.split(";")[0] for name, (_, media_type) in assets.items()
@@ -339,7 +382,7 @@ def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
     assert full == 1.3 and full_width([ScoreBar(0.2, [Part("key", "key", 0.2)])]) == 1
     segments = view.bar.segments(full)
     assert segments[-1].x + segments[-1].width == pytest.approx(100 * why.score / full)
-    page = search(PageRequest("notes", "keys"), SearchView(1, views)).body
+    page = search_page(PageRequest("notes", "keys"), SearchView(1, views)).body
     assert f'aria-label="Score {why.score:.3f} = Keys 0.750, other words' in page
     assert re.search(r'<mark class="s3" data-w="keys">', view.passage)
     down = replace(why, terms=(Term("Keys", -2.0, 0, 4, ()),), score=why.score - 2.25)
@@ -360,7 +403,9 @@ def test_the_form_keeps_all_options_of_the_query() -> None:
     options = {"mode": "lexical", "where": "kind=pdf", "since": "7d", "k": 5}
     options |= {"without": ("b",), "pick": ("lang=de",), "more": (4,)}
     request = PageRequest("b", 'a "b"', generation=4, **options)
-    page = search(request, SearchView(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')).body
+    page = search_page(
+        request, SearchView(5, words=("a", "b"), without=("b",), no_hits='No "a" & "b".')
+    ).body
     for part in (
         'value="a &quot;b&quot;"', 'name="index" value="b"', '<option value="lexical" selected>',
         'form="ask" value="kind=pdf"', 'form="ask" value="7d"', 'max="100" value="5"',
@@ -457,7 +502,7 @@ def test_a_mail_has_its_people_and_a_row_its_columns() -> None:
         )
     )
     assert row.columns == [("who", "Anna"), ("amount", "21.5")] and not row.correspondents
-    page = search(PageRequest("notes", "keys"), SearchView(1, [mail, row])).body
+    page = search_page(PageRequest("notes", "keys"), SearchView(1, [mail, row])).body
     assert "12 February 2024" in page and "<dt><bdi>amount</bdi></dt><dd><bdi>21.5</bdi></dd>" in page
 
 
@@ -471,7 +516,7 @@ def test_verdicts_have_words_and_identifiers_are_counted() -> None:
     says = {"answered": "Good match", "perhaps": "Weak match", "probably not here": "No match"}
     for verdict, words in says.items():
         hit = replace(HIT, verdict=Verdict(verdict, 0.4, 0.5, 0.5))  # type: ignore[arg-type]
-        page = search(PageRequest("notes", "keys"), SearchView(1, [HitView(hit)], passages=91)).body
+        page = search_page(PageRequest("notes", "keys"), SearchView(1, [HitView(hit)], passages=91)).body
         assert f"<b>{words}" in page and "%" not in page.split("</b>")[0].split("<b>")[-1]
         assert "1 best of 91 passages" in page
 

@@ -10,8 +10,8 @@ import pytest
 
 import search
 from search import Encoder, Explanation
+from search.explaining.xray import xray
 from search.render import page
-from search.render.heatmap import units
 from search.render.page import token_grid as grids
 from search.render.page.token_grid import layer_matrices, token_grid
 from tests.explaining.test_explanation import by_hand
@@ -60,12 +60,10 @@ def test_words_have_their_kind_and_the_number_of_their_tokens() -> None:
 def test_a_page_of_the_server_fetches_what_takes_time_or_room(
     why: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (grids.FEW, grids.MANY) == (2_000, 60_000)
+    assert grids.MANY == 60_000
     few = token_grid(why, "word", "/token-grid?q=a")
-    assert len(few["contribution"]["cells"]) == len(few["cosine"]["cells"]) == 4
-    monkeypatch.setattr(grids, "FEW", 10)
-    some = token_grid(why, "word", "/token-grid?q=a")
-    assert len(some["cosine"]["cells"]) == 4 and list(some["contribution"]["cells"]) == ["0"]
+    assert len(few["cosine"]["cells"]) == 4 and few["contribution"]["cells"] == {}
+    np.testing.assert_allclose(few["added"], why.weight * why.passage_sums, atol=1e-6)
     assert len(token_grid(why, "word")["contribution"]["cells"]) == 4  # a file has them all
     monkeypatch.setattr(grids, "MANY", 10)
     many = token_grid(why, "word", "/token-grid?q=a")
@@ -86,5 +84,5 @@ def test_combined_layers_and_no_meaning_have_a_grid_too(tiny: Encoder) -> None:
     np.testing.assert_allclose(decoded(data["cosine"]["cells"]["mean:2"], why), why.similarity, atol=2e-5)
     none = token_grid(replace(why, weight=0.0), "token")
     assert not decoded(none["contribution"]["cells"]["0"], why).any()
-    source = page.document(page.explanation(why, units(why)))
+    source = page.document(page.xray(xray(why)))
     assert json.dumps(data["cosine"]["cells"]["2"], separators=(",", ":")) in source

@@ -134,17 +134,17 @@ def test_pages_ask_for_the_token_by_basic_and_the_api_by_bearer(make_client: Mak
     client = make_client(token=TOKEN)
     assert client.get("/", headers=PAGE).headers["www-authenticate"].startswith("Basic ")
     assert client.get(SEARCH, headers=PAGE).headers["www-authenticate"] == "Bearer"
-    assert client.get("/healthz").status_code == client.get("/static/0/page.css").status_code == 200
+    assert client.get("/healthz").status_code == client.get("/static/0/seewhy.css").status_code == 200
 
 
 def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> None:
-    for path in ("/", "/static/0/page.css", SEARCH, "/none", "/healthz"):
+    for path in ("/", "/static/0/seewhy.css", SEARCH, "/none", "/healthz"):
         headers = client.get(path, headers=PAGE).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
         assert "server" not in headers
     assert client.get("/").headers["cache-control"] == "no-store"
-    assert "immutable" in client.get("/static/0/page.css").headers["cache-control"]
+    assert "immutable" in client.get("/static/0/seewhy.css").headers["cache-control"]
     assert client.head(SEARCH).status_code == 200
 
 
@@ -274,7 +274,7 @@ def test_more_requests_than_may_wait_are_refused(index: Index, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "path", ["/../keys.md", "/static/..%2f..%2fkeys.md", "/static/%2e%2e/page.css", "/keys.md"]
+    "path", ["/../keys.md", "/static/..%2f..%2fkeys.md", "/static/%2e%2e/seewhy.css", "/keys.md"]
 )
 def test_no_file_of_the_folder_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404

@@ -16,6 +16,7 @@ from search import Index
 from search.explaining import traced
 from search.explaining.explanation import TracedHits
 from search.explaining.traced import Traces
+from search.explaining.xray import xray
 from search.index import searcher_of
 from search.ranking.question import Question
 from search.serving import create_app
@@ -56,7 +57,7 @@ def test_the_search_page_has_the_hits_of_the_library_in_their_order(
     assert f"<td>{first.score:.3f}</td></tr></tfoot>" not in why_page
 
 
-def test_pairs_of_tokens_are_computed_only_when_details_are_opened(
+def test_pairs_of_tokens_are_computed_only_when_the_grid_shows_contributions(
     client: TestClient, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They take longer than all other numbers of a page."""
@@ -68,20 +69,21 @@ def test_pairs_of_tokens_are_computed_only_when_details_are_opened(
 
     monkeypatch.setattr("search.explaining.explanation.pairs", counted)
     (hit, *_) = index.query(QUERY)
-    monkeypatch.setattr("search.render.page.token_grid.FEW", 0)
-    assert client.get("/", params={"q": QUERY, "why": hit.passage_id}).status_code == 200
+    opened = {"q": QUERY, "doc": hit.passage_id, "tab": "why"}
+    assert client.get("/", params=opened).status_code == 200
     address = {"q": QUERY, "passage": hit.passage_id}
     assert client.get("/explain", params=address, headers=FRAGMENT).status_code == 200
+    assert client.get("/xray", params=address, headers=FRAGMENT).status_code == 200
     assert layers == []
-    assert client.get("/explain", params={**address, "by": "word"}, headers=FRAGMENT).status_code == 200
-    assert layers == [0]
-    assert client.get("/explain", params={**address, "file": 1}).status_code == 200
-    assert sorted(layers) == [0, *range(index.encoder.n_layers + 1)]
+    assert client.get("/token-grid", params={**address, "layer": 1}).status_code == 200
+    assert layers == [1]
+    assert client.get("/xray", params={**address, "file": 1}).status_code == 200
+    assert sorted(layers[1:]) == [*range(index.encoder.n_layers + 1)]
 
 
 def test_the_matrices_of_another_layer_are_those_of_the_library(client: TestClient, index: Index) -> None:
     (hit, *_) = index.query(QUERY)
-    page = client.get("/explain", params={"q": QUERY, "passage": hit.passage_id}).text
+    page = client.get("/xray", params={"q": QUERY, "passage": hit.passage_id}).text
     (source,) = set(re.findall(r'"source":"([^"]+)"', page))
     source = source.replace("\\u0026", "&")
     for layer in (0, 2, 3):
@@ -93,7 +95,7 @@ def test_the_matrices_of_another_layer_are_those_of_the_library(client: TestClie
             decoded(numbers["contribution"], why), why.weight * why.contributions, atol=2e-5 * largest
         )
     assert client.get(f"{source}&layer=9").status_code == 400
-    page = client.get("/similarity", params={"text": "the key\nthe lock"}).text
+    page = client.get("/xray", params={"text": ["the key", "the lock"]}).text
     (source,) = re.findall(r'"source":"([^"]+)"', page)
     numbers = client.get(source.replace("\\u0026", "&") + "&layer=1").json()
     why = search.explain("the key", "the lock", model=index.encoder, layer=1)
@@ -171,7 +173,7 @@ def test_a_link_to_another_generation_says_that_the_index_has_changed(
 def test_static_files_are_small_and_may_be_cached(client: TestClient) -> None:
     addresses = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
     answers = [client.get(address) for address in addresses]
-    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 90_000
+    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 110_000
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
         assert client.get(f"/static/0/{name}").status_code == 404
@@ -201,18 +203,57 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
     hit = index.query(QUERY)[0]
     address = {"q": QUERY, "passage": hit.passage_id}
     page = client.get("/explain", params=address).text
-    assert f"<b>{hit.score:.6f}</b> score" in page and "<bdi>keyword &quot;key&quot;</bdi>" in page
-    (way,) = links(page, r'href="([^"]+)">Token by token</a>')
-    assert "Word by word</a>" in client.get(way).text
-    page = client.get("/explain", params={**address, "without": "key"}).text
-    assert "<bdi>keyword &quot;key&quot;</bdi>" not in page
-    page = client.get("/explain", params={**address, "test": 1, "layer": 1}).text
-    assert "Test: without" in page and 'aria-current="true">1</a>' in page
-    download = client.get("/explain", params={**address, "file": 1})
-    assert download.headers["Content-Disposition"].startswith("attachment")
-    assert f"<b>{hit.score:.6f}</b> score" in download.text and not links(
-        download.text, r'(?:href|src)="(/[^"]*)"'
+    assert f"<td>{hit.score:.3f}</td></tr></tfoot>" in page
+    (way,) = links(page, r'class="x-ray" href="([^"]+)"')
+    page = client.get(way).text
+    assert (
+        f"<b>{hit.score:.6f}</b> =" in page
+        and "keyword &quot;key&quot;" not in page
+        and "<bdi>key</bdi>" in page
     )
+    page = client.get("/xray", params={**address, "without": "key"}).text
+    assert f"<b>{hit.score:.6f}</b> =" not in page
+    assert "Test: without" in client.get("/xray", params={**address, "test": 1, "layer": 1}).text
+    download = client.get("/xray", params={**address, "file": 1})
+    assert download.headers["Content-Disposition"].startswith("attachment")
+    assert f"<b>{hit.score:.6f}</b> =" in download.text
+    assert not links(download.text, r'(?:href|src)="(/[^"]*)"')
+
+
+def test_an_xray_of_a_passage_begins_with_its_text_and_follows_what_is_typed(
+    client: TestClient, index: Index
+) -> None:
+    hit = index.query(QUERY, mode="dense")[0]
+    address = {"q": QUERY, "passage": hit.passage_id, "mode": "dense"}
+    page = client.get("/xray", params=address).text
+    (typed,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)
+    same = client.get("/xray", params={**address, "text": [QUERY, html.unescape(typed)]}).text
+    assert f"<b>{hit.score:.6f}</b> =" in same and "Back to the passage" not in same
+    edited = "Open the door with the key."
+    page = client.get("/xray", params={**address, "text": [QUERY, edited]}).text
+    why = search.explain(QUERY, edited, model=index.encoder)
+    assert f"<b>{why.score:.6f}</b> =" in page and "Back to the passage" in page
+    others = [
+        other.cosine for other in index.query(QUERY, k=50, mode="dense", all_copies=True, per_document=0)
+    ]
+    others.remove(hit.cosine)
+    rank = 1 + sum(cosine > why.score for cosine in others)
+    assert f"Rank {rank} by meaning, among the {len(others) + 1} passages of the index" in page
+
+
+def test_attention_of_an_xray_comes_head_by_head(client: TestClient, index: Index) -> None:
+    texts = {"text": ["turn the key", "the lock"]}
+    answer = client.get(
+        "/xray",
+        params={**texts, "part": "heads", "side": "passage", "at": 2, "head": 1},
+        headers=FRAGMENT,
+    )
+    of = xray(search.explain(*texts["text"], model=index.encoder))
+    weights = of.attention("passage", 2, 1)
+    cells = re.findall(r"<td class=\"l[^>]*>([^<]*)</td>", answer.text)
+    assert cells == [f"{100 * value:.0f}" for value in weights.ravel()]
+    assert "<select" in client.get("/xray", params=texts).text
+    assert client.get("/xray", params={**texts, "at": 99}).status_code == 400
 
 
 def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
@@ -282,10 +323,10 @@ def test_sentences_are_compared_by_the_model_of_the_index(client: TestClient, in
     cosines = search.compare(sentences, model=index.encoder).cosines
     cells = re.findall(r"<td class=\"l[^>]*>([^<]*)</td>", page)
     assert cells == [f"{value:.2f}".replace("-", "\u2212") for value in cosines.ravel()]
+    page = client.get("/similarity", params={"text": sentences[:2]}).text
+    (way,) = links(page, r'href="(/xray\?[^"]+)">X-ray of the two')
     why = search.explain(*sentences[:2], model=index.encoder)
-    assert (
-        f"<b>{why.score:.6f}</b> score" in client.get("/similarity", params={"text": sentences[:2]}).text
-    )
+    assert f"<b>{why.score:.6f}</b> =" in client.get(way).text
 
 
 def test_tokens_attention_and_vocabulary_have_pages(client: TestClient) -> None:
@@ -304,6 +345,9 @@ def test_tokens_attention_and_vocabulary_have_pages(client: TestClient) -> None:
         ("/explain", {"q": QUERY}, 422, "passage"),
         ("/explain", {"q": "", "passage": 1}, 400, "empty"),
         ("/explain", {"q": QUERY, "passage": 999}, 404, "no passage 999"),
+        ("/xray", {"q": QUERY, "passage": 999}, 404, "no passage 999"),
+        ("/xray", {"text": "alone"}, 400, "give two texts; there is 1"),
+        ("/xray", {"text": ["a", "key " * 300]}, 400, "tokens"),
         ("/contrast", {"q": QUERY, "a": 1, "b": 999}, 404, "no passage 999"),
         ("/why-not", {"q": QUERY, "document": "../keys.md"}, 422, "document"),
         ("/documents/99", {}, 404, "no document 99"),

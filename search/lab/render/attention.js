@@ -81,7 +81,7 @@ page.define("attention-view", (root, data) => {
     const others = values.slice(shown).reduce((total, { value }) => total + value, 0);
     const rest = values.length > shown ? `${values.length - shown} others together ${others.toFixed(3)}. ` : "";
     const end = side === "from" ? "A row sums to 1." : `Sum: ${sum.toFixed(3)}; a column need not sum to 1.`;
-    const foot = page.element("p", rest + end, "faint");
+    const foot = page.element("p", rest + end, "quiet");
     const table = page.partners(values.slice(0, shown), 1, 3);
     for (const cell of table.querySelectorAll("td:nth-child(2)")) cell.textContent = cell.textContent.slice(1); // no +
     detail.replaceChildren(where, line, table, foot);

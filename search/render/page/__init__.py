@@ -14,7 +14,8 @@
     reference.py    reference of the HTTP API (server only)
     token_grid.py   data of the grid of words in an X-ray
     comparison.py   similarities of sentences; on the server also forms that take texts
-    *.css  *.js     one style and script for each custom element; page.css and live.js are for the server only
+    seewhy.css      the style of all pages
+    *.js            scripts of custom elements; only on the server: live.js, start.js, search.js, hits.js, pane.js
 
 All numbers are in the HTML. Without scripts, a page still has the texts, the sum, and the sums of rows and columns.
 """

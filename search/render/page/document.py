@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-ALWAYS = ("seewhy.css", "page.css", "theme.js", "page.js")
+ALWAYS = ("seewhy.css", "theme.js", "page.js")
 _IMPORT = re.compile(r"(?m)^import .*\n|^export ")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 

@@ -161,14 +161,14 @@ page.define("token-grid", (root, data) => {
   const table = page.element("table", undefined, "cells");
   box.append(table);
   const hint = "Point at a cell, or move between cells with the arrow keys: both pieces are marked above.";
-  const reading = page.element("p", hint, "reading");
+  const reading = page.element("p", hint, "said");
   reading.setAttribute("aria-live", "polite");
   const space = "http://www.w3.org/2000/svg";
   const strip = document.createElementNS(space, "svg");
-  strip.setAttribute("class", "strip");
+  strip.setAttribute("class", "overview");
   strip.setAttribute("aria-hidden", "true");
   strip.setAttribute("preserveAspectRatio", "none");
-  const below = page.element("p", "The whole passage: darker words matter more; the underlined ones are in the table. Click to add one.", "faint");
+  const below = page.element("p", "The whole passage: darker words matter more; the underlined ones are in the table. Click to add one.", "quiet");
   root.append(controls, box, reading, strip, below);
 
   const isWide = () => root.clientWidth >= 640;

@@ -89,7 +89,7 @@ def reading(
         near=near,
         as_source=as_source,
     )
-    return Page(document.title or document.document, "", body, ("reading.css", "reading.js"))
+    return Page(document.title or document.document, "", body, ("reading.js",))
 
 
 def _part(sizes: Sequence[int], position: int) -> tuple[int, int]:

@@ -49,7 +49,7 @@ def api_reference(openapi: Mapping[str, Any], site: Site) -> Page:
     body = drawn(
         "reference.html", operations=list(_operations(openapi)), about=openapi["info"], site=site
     )
-    return Page("API \u2013 seewhy", "HTTP API", body, ("reference.css",))
+    return Page("API \u2013 seewhy", "HTTP API", body, ())
 
 
 def _operations(openapi: Mapping[str, Any]) -> Iterator[Operation]:

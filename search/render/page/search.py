@@ -24,7 +24,7 @@ from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import NEVER_FOLDED, WEAKER, HitView, PageRequest
 from search.render.page.score_bar import full_width
 
-SCRIPTS = ("reading.css", "whatif.js", "reading.js", "search.js")
+SCRIPTS = ("reading.js", "grid.js", "xray.js", "search.js")
 MOST_FIELDS, MOST_VALUES = 5, 8
 # What a verdict on a question says on the page.
 VERDICTS = {

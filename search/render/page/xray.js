@@ -135,8 +135,8 @@ page.define("x-ray", (root) => {
       if (number >= steps.length) return end();
       here = Math.max(number, 0);
       const step = steps[here];
-      for (const each of all(".step", root)) each.classList.toggle("is-toured", each.dataset.step === step.dataset.at);
-      const section = one(`.step[data-step=${step.dataset.at}]`, root);
+      for (const each of all(".stage", root)) each.classList.toggle("is-toured", each.dataset.step === step.dataset.at);
+      const section = one(`.stage[data-step=${step.dataset.at}]`, root);
       if (!section) return go(number + 1);
       text.textContent = step.textContent;
       count.textContent = `${here + 1} of ${steps.length}`;

@@ -1,4 +1,4 @@
-"""The X-ray page: how two texts come to their score, from the pieces that a model reads to one number.
+"""X-ray page: how two texts come to their score, from the pieces that a model reads to one number.
 
 Five sections: the pieces with their embeddings, the strips of layers, the grid of pairs, a head of attention, and the
 score. Every number is in the HTML; the script moves the layer, marks a piece wherever it stands, and asks the server
@@ -17,7 +17,8 @@ from search.records.comparisons import DeletionTest
 from search.records.explanations import Side
 from search.records.hits import Hit
 from search.records.tokens import ANY_TEXT, Token
-from search.records.xray import ADDED_EMBEDDINGS, XRay
+from search.records.visible_text import visible
+from search.records.xrays import ADDED_EMBEDDINGS, XRay
 from search.render import why as written
 from search.render.format import one_line
 from search.render.grid import Range
@@ -64,7 +65,7 @@ class HeadChoice:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the texts of an X-ray come from, on a server.
+    """Source of the texts of an X-ray, on a server.
 
     Attributes:
         request: index, query and options.
@@ -151,6 +152,7 @@ def xray(
         hit=hit,
         origin=origin,
         request=request,
+        texts=(why.query, visible(why.passage, why.hidden)),
         names=[_NAMES[side][not is_hit] for side in get_args(Side)],
         strips=[_strip(of, side, is_hit) for side in get_args(Side)],
         cells=_cells(of),

@@ -20,7 +20,7 @@ from search.index import Index, searcher_of
 from search.records import options as declared
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
-from search.records.xray import RankByMeaning
+from search.records.xrays import RankByMeaning
 from search.render import json
 from search.render.page import xray_page as page
 from search.render.page.document import Page
@@ -85,7 +85,7 @@ class _Pair:
 
 @view("/xray", XRayParams, router=router)
 def xray(index: Index, params: XRayParams, request: Request) -> Page:
-    """How two texts come to their score."""
+    """X-ray of two texts."""
     pair = _Pair.of(index, params)
     hit, why, is_edited = pair.hit, pair.why, pair.is_edited
     rank = None if hit and not is_edited else _rank(index, why, hit)
