@@ -122,6 +122,7 @@ SMALL: dict[str, MakeArguments] = {
     "at_once": lambda p: [pages(p / "pages"), write_question(p / "a.json"), "--shares", "0", "0.5", "--lazy", "1"],
     "alignment": lambda p: [write_pair(p / "a.jsonl"), "--layers"],
     "counterfactual": lambda p: [f"{pages(p / 'pages')}={write_question(p / 'a.json')}", "--hits", "1", "--k", "2"],
+    "decide": lambda p: [f"{pages(p / 'pages')}={write_question(p / 'a.json')}", "--show", "--readers", p / "sheets"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faiss_kinds": lambda p: [pages(p / "pages"), "--sizes", "300", "--queries", "3",
                               "--kinds", "flat float32, mapped", "8 bits, one range, certified"],
@@ -165,6 +166,31 @@ def test_the_benchmark_of_heads_trains_each_head(
 ) -> None:
     pytest.importorskip("seqeval")
     run_benchmark("heads", HEADS[head], tmp_path, monkeypatch, capsys)
+
+
+def test_readers_of_explanations_are_compared_with_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [
+        {"number": 1, "answer": "A", "score": "A", "rule": ""},
+        {"number": 2, "answer": "B", "score": "A", "rule": "B"},
+        {"number": 3, "answer": "B", "score": "A", "rule": "A"},
+    ]
+    (tmp_path / "key.json").write_text(
+        json.dumps({"explanation": "traced", "cases": cases}), encoding="utf-8"
+    )
+    (tmp_path / "anna.txt").write_text("1 A\n2: B\n3. A\n", encoding="utf-8")
+    (tmp_path / "viktor.txt").write_text("- 2 A\n3 B\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    files = [str(tmp_path / name) for name in ("key.json", "anna.txt", "viktor.txt")]
+    monkeypatch.setattr(sys, "argv", ["decide", "--score", *files])
+    runpy.run_path(str(BENCHMARKS / "decide.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "anna: 2 right, 0 without an answer" in printed
+    assert "viktor: 1.5 right, 1 without an answer" in printed
+    assert "by the rule: 1.5 right" in printed
+    assert "by the score: 1 right" in printed
+    assert "all readers: 0.583 " in printed
 
 
 def run_benchmark(
