@@ -31,8 +31,8 @@ with TestClient(create_app(index), "http://127.0.0.1:8765") as client:
     assert page.status_code == 200 and hit.title in page.text
     assert client.get("/explain", params={"q": "turn the key", "passage": hit.passage_id}).status_code == 200
     compared = client.get("/similarity", params={"text": "a key\\na door\\nwater"})
-    assert compared.status_code == 200 and "/inspect" not in compared.text
-    assert client.get("/inspect").status_code == 404
+    assert compared.status_code == 200 and "/vocabulary" not in compared.text
+    assert client.get("/vocabulary").status_code == 404
     hits = client.get("/api/v1/search", params={"q": "turn the key"}).json()["hits"]
     assert hits[0]["passage_id"] == hit.passage_id
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",

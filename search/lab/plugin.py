@@ -46,7 +46,7 @@ PLUGIN = Plugin(
         "entities": f"{_READERS}:evaluate_entities",
     },
     router="search.lab.serving",
-    pages={"/inspect": "Look inside a text", "/vocabulary": "Vocabulary"},
+    pages={"/vocabulary": "Vocabulary"},
     assets="search.lab.render",
     json_keys={
         "Answer": ("score", "margin"),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from multiprocessing import get_context
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -16,8 +16,8 @@ from starlette.requests import Request
 
 from search.encoding.workers import begin_child
 from search.index import Index
-from search.lab.bert import inspecting, tokenizing
-from search.lab.records.inspections import Decoding, Inspection
+from search.lab.bert import tokenizing
+from search.lab.records.inspections import Decoding
 from search.lab.render import pages
 from search.render.page.document import Page
 from search.serving.pages import PageParams, form_view
@@ -73,28 +73,9 @@ async def _ends_with_the_server(_: FastAPI) -> AsyncIterator[None]:
 router = APIRouter(lifespan=_ends_with_the_server)
 
 
-class InspectParams(PageParams):
-    """Parameters of the page that looks inside a text."""
-
-    show: Literal["tokens", "attention"] = "tokens"
-
-
-def _inspect(texts: list[str], model: str) -> Inspection:
-    return inspecting.inspect(*texts, model=model, offline=True)
-
-
 def _decoding(text: str, model: str) -> Decoding:
     ids = [token.id for token in tokenizing.tokenize(text, model=model, offline=True).tokens]
     return tokenizing.decode(ids, model=model, offline=True)
-
-
-def _inspected(index: Index, params: InspectParams, request: Request) -> Page:
-    """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
-    texts = [text for text in params.text if text.strip()]
-    inspected = INSPECTOR.run(_inspect, texts[:2], index.encoder.model)
-    if params.show == "tokens":
-        return pages.inspection(inspected)
-    return pages.attention(inspected.attention)
 
 
 def _looked_up(index: Index, params: PageParams, request: Request) -> Page:
@@ -102,5 +83,4 @@ def _looked_up(index: Index, params: PageParams, request: Request) -> Page:
     return pages.vocabulary(INSPECTOR.run(_decoding, params.text[0], index.encoder.model))
 
 
-form_view(pages.INSPECT, InspectParams, _inspected, router)
 form_view(pages.VOCABULARY, PageParams, _looked_up, router)

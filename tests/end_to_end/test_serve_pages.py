@@ -155,7 +155,7 @@ def in_view(browser: webdriver.Chrome, css: str) -> float:
 
 
 @pytest.mark.parametrize(("width", "height", "limit"), [(1440, 900, 320), (390, 844, 260)])
-def test_the_first_hit_is_in_view_and_why_opens_below_the_click(
+def test_the_first_hit_is_in_view_and_why_opens_beside_it(
     open_page: Callable[..., webdriver.Chrome], width: int, height: int, limit: int
 ) -> None:
     browser = open_page(f"/?q={QUERY}", width=width)
@@ -167,12 +167,18 @@ def test_the_first_hit_is_in_view_and_why_opens_below_the_click(
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
         before = in_view(browser, f".hit:nth-child({number})")
         link.click()
-        until(lambda n=number: browser.find_elements(By.CSS_SELECTOR, f".hit:nth-child({n}) .why tfoot"))
+        shown = f".hit.is-shown:nth-child({number})"
+        until(lambda css=shown: browser.find_elements(By.CSS_SELECTOR, css))
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=why]:not([aria-busy]) tfoot"))
         assert abs(in_view(browser, f".hit:nth-child({number})") - before) < 8
-        assert 0 < in_view(browser, f".hit:nth-child({number}) mark") < height
-        assert len(browser.find_elements(By.CSS_SELECTOR, ".why:not([hidden])")) == 1
+        assert browser.find_element(By.CSS_SELECTOR, "[data-view=why] tfoot").is_displayed()
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".tabview:not([hidden])")) == 1
+        if width < 1088:  # the sheet lies over the hits
+            browser.find_element(By.CSS_SELECTOR, ".pane .close").click()
+            until(lambda: not browser.find_elements(By.CSS_SELECTOR, ".pane:popover-open"))
+            assert "doc" not in state(browser)
     browser.execute_script("history.go(-2)")
-    until(lambda: not browser.find_elements(By.CSS_SELECTOR, ".why:not([hidden])"))
+    until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[aria-expanded=true][data-why]"))
     assert len(passages(browser)) == 10 and browser.title == f"{QUERY} \u2013 seewhy"
 
 
@@ -230,15 +236,17 @@ def test_keys_select_explain_compare_and_search(open_page: Callable[..., webdriv
     type_in(browser, "j", "j")
     assert focused_passage(browser) == ids[1]
     type_in(browser, "e")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".is-explained tfoot"))
-    assert state(browser)["why"] == [ids[1]]
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=why] tfoot"))
+    assert (state(browser)["doc"], state(browser)["tab"]) == ([ids[1]], ["why"])
     type_in(browser, Keys.ESCAPE)
-    until(lambda: "why" not in state(browser))
+    until(lambda: "tab" not in state(browser))
     type_in(browser, "c", "j", "c")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{ids[2]} .why .mirror"))
-    assert "ranks above" in browser.find_element(By.CSS_SELECTOR, f"#h{ids[2]} .why h2").text
+    until(lambda: state(browser).get("other") == [ids[2]])
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=compare] .mirror"))
+    type_in(browser, "t")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=tokens] x-ray .pieces"))
     type_in(browser, "?")
-    assert "compare two hits" in browser.find_element(By.TAG_NAME, "dialog").text
+    assert "compare with the next hit" in browser.find_element(By.TAG_NAME, "dialog").text
     type_in(browser, Keys.ESCAPE, "/")
     type_in(browser, "jkecs")  # it is a field: these are letters
     until(lambda: "jkecs" in state(browser)["q"][0])
@@ -381,11 +389,12 @@ def pages(indexes: list[Index]) -> list[str]:
         f"/explain?{parameters}",
         f"/contrast?q={QUERY}&a={first.passage_id}&b={other.passage_id}",
         f"/why-not?q={QUERY}&document={other.document_id}&k=1",
-        f"/explain?{parameters}&by=token",
+        f"/xray?{parameters}",
+        f"/?{parameters}&doc={first.passage_id}&tab=tokens",
+        "/xray",
         "/similarity?text=the key%0Athe lock%0Athe door",
         "/similarity?text=turn the key%0Aopen the lock and the door",
-        "/inspect?text=turn the key&text=open the lock",
-        "/inspect?text=turn the key&show=attention",
+        "/xray?text=turn the key&text=open the lock&side=passage&at=1&head=1",
         "/vocabulary?text=turn the keys",
         "/nothing",
     ]
@@ -417,7 +426,7 @@ def test_printing_keeps_shades_and_sums(
     first, other = (hit.passage_id for hit in indexes[0].query(QUERY)[:2])
     for path, css in (
         (f"/?q={QUERY}", "mark"),
-        (f"/explain?q={QUERY}&passage={first}", ".unit"),
+        (f"/xray?q={QUERY}&passage={first}", ".strip td"),
         (f"/contrast?q={QUERY}&a={first}&b={other}", "tfoot"),
     ):
         browser = open_page(path)
@@ -535,10 +544,10 @@ def test_why_says_what_would_change_the_rank_and_asking_that_does_it(
     until(lambda: is_complete(browser))
     first = passages(browser)[0]
     browser.find_element(By.CSS_SELECTOR, ".hit .why-link").click()
-    changes = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .changes li"))
+    changes = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".pane .changes li"))
     expected = indexes[0].counterfactual(QUERY, first, 3)
     assert expected.changes and changes[0].text.startswith(expected.changes[0].sentence)
-    (way, *_) = browser.find_elements(By.CSS_SELECTOR, ".hit .changes a")
+    (way, *_) = browser.find_elements(By.CSS_SELECTOR, ".pane .changes a")
     browser.get(way.get_attribute("href"))
     until(lambda: is_complete(browser))
     assert first not in passages(browser)
@@ -570,20 +579,31 @@ def test_another_index_keeps_the_query(
     assert browser.find_element(By.NAME, "q").get_attribute("value") == QUERY
 
 
-def test_compare_asks_for_a_second_hit_and_shows_both_scores_word_by_word(
-    open_page: Callable[..., webdriver.Chrome],
+@pytest.mark.parametrize("width", [1024, 1440])
+def test_compare_begins_with_the_next_hit_and_takes_any_other(
+    open_page: Callable[..., webdriver.Chrome], width: int
 ) -> None:
-    browser = open_page(f"/?q={QUERY}&k=5", width=1024)
+    browser = open_page(f"/?q={QUERY}&k=5", width=width)
     until(lambda: is_complete(browser))
+    ids = [str(passage) for passage in passages(browser)]
     tools = browser.find_elements(By.CSS_SELECTOR, "[data-tool=compare]")
     browser.execute_script("arguments[0].click()", tools[0])
-    banner = browser.find_element(By.CSS_SELECTOR, ".banner")
-    assert banner.is_displayed() and "second hit" in banner.text
-    browser.execute_script("arguments[0].click()", tools[1])
-    rows = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit .mirror tbody tr"))
-    assert not banner.is_displayed() and "key" in [row.text.split()[1] for row in rows]
+    rows = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".pane .mirror tbody tr"))
+    assert "key" in [row.text.split()[1] for row in rows]
+    chosen = browser.find_element(By.CSS_SELECTOR, ".pane select")
+    assert chosen.get_attribute("value") == ids[1]
+    assert "another hit" in browser.find_element(By.CSS_SELECTOR, ".beside").text
     seen = "const b = document.querySelector('.mirror').getBoundingClientRect();"
-    until(lambda: browser.execute_script(f"{seen} return b.top >= 0 && b.top < innerHeight"))
+    assert browser.execute_script(f"{seen} return b.top >= 0 && b.top < innerHeight")
+    if width < 1088:  # the hits are below the sheet
+        chosen.send_keys(Keys.ARROW_DOWN)
+    else:
+        browser.execute_script("arguments[0].click()", tools[2])
+    until(lambda: state(browser).get("other") == [ids[2]])
+    value = (
+        "return document.querySelector('.pane .mirror') && document.querySelector('.pane select').value"
+    )
+    until(lambda: browser.execute_script(value) == ids[2])
 
 
 def test_weaker_hits_are_folded_and_the_keys_open_them(
@@ -638,10 +658,8 @@ def test_a_late_answer_does_not_replace_the_hits_of_a_later_weight(
           }
           return reply;
         };
-        const slider = document.querySelector("[name=weight]");
-        slider.value = 0.3;
-        slider.dispatchEvent(new Event("change", {bubbles: true}));
-        document.querySelector("#ask").requestSubmit();""")  # asks the server for 0.3
+        history.pushState(null, "", location.href + "&weight=0.3");
+        dispatchEvent(new PopStateEvent("popstate"));""")  # asks the server for 0.3
     browser.execute_script(MOVE_SLIDER, 0.65)
     until(lambda: browser.execute_script("return window.arrived"))
     hits = indexes[0].query(QUERY, 5, weight=0.65)
@@ -696,7 +714,12 @@ def test_an_open_page_follows_a_change_of_the_index(
         time.sleep(1)
         index.update()
         until(lambda: len(passages(browser)) == 2)  # the explained passage is another one now
-        where = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".is-explained .where"))
+        where = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".is-shown .where"))
+        until(
+            lambda: browser.find_elements(
+                By.CSS_SELECTOR, "[data-view=why]:not([hidden], [aria-busy]) tfoot"
+            )
+        )
         assert "a.md" in where[0].text
         assert "Updated" in browser.find_element(By.CSS_SELECTOR, ".verdict").text
         browser.get("about:blank")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 
 import search
 from search import Encoder, Explanation, Index
+from search.explaining.xray import xray
 from search.render import page
-from search.render.heatmap import units
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.test_serve_pages import QUERY, By, Keys, set_screen, until, webdriver
 
@@ -24,14 +23,15 @@ LONG = "To turn the key, open the door of the water and people say that the lock
 
 @pytest.fixture(scope="module")
 def why(tiny_model: Path) -> Explanation:
-    return search.explain("turn the key", LONG, model=Encoder(str(tiny_model)))
+    """Layer 0 is the one that an X-ray begins with."""
+    return search.explain("turn the key", LONG, model=Encoder(str(tiny_model)), layer=0)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory, why: Explanation) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("grids")
     for by in ("word", "token"):
-        content = page.document(page.explanation(why, units(why, by)))
+        content = page.document(page.xray(xray(why), by=by))
         (folder / f"{by}.html").write_text(content, encoding="utf-8")
     return {by: folder / f"{by}.html" for by in ("word", "token")}
 
@@ -66,15 +66,15 @@ def choose(browser: webdriver.Chrome, label: str) -> None:
 
 
 def slide(browser: webdriver.Chrome, key: str) -> None:
-    browser.find_element(By.CSS_SELECTOR, "token-grid input[type=range]").send_keys(key)
+    browser.find_element(By.CSS_SELECTOR, "x-ray [data-part=layer]").send_keys(key)
 
 
 def reading(browser: webdriver.Chrome) -> str:
-    return browser.find_element(By.CSS_SELECTOR, "token-grid .reading").text
+    return browser.find_element(By.CSS_SELECTOR, "token-grid .said").text
 
 
 def marked(browser: webdriver.Chrome) -> list[str]:
-    script = "return [...document.querySelectorAll('.paired')].map((one) => one.textContent)"
+    script = "return [...document.querySelectorAll('.piece.paired')].map((one) => one.textContent.trim())"
     return browser.execute_script(script)
 
 
@@ -111,21 +111,58 @@ def test_the_cells_are_the_numbers_of_the_explanation(open_file: OpenPage, why: 
 
 def test_the_slider_shows_every_layer_without_a_server(open_file: OpenPage, why: Explanation) -> None:
     browser = open_file("token")
-    output = browser.find_element(By.CSS_SELECTOR, "token-grid output")
-    assert output.text == "layer 1 of 3"
+    output = browser.find_element(By.CSS_SELECTOR, ".slide output")
+    assert output.text == "0: as typed"
     seen = [cells(browser)]
-    for name in ("layer 2 of 3", "layer 3, the last one"):
+    for name in ("1", "2", "3: mixed"):
         slide(browser, Keys.ARROW_RIGHT)
         assert output.text == name
+        row = browser.find_element(By.CSS_SELECTOR, "table[data-side=passage] .is-at th").text
+        assert row == f"layer {name[0]}"
         seen.append(cells(browser))
-    assert seen[0] != seen[1] != seen[2]
+    assert seen[0] != seen[1] != seen[2] != seen[3]
     choose(browser, "contribution")
-    assert output.text == "layer 0 of 3"  # each matrix has its own layer
     before = cells(browser)
-    slide(browser, Keys.END)
+    slide(browser, Keys.HOME)
     assert cells(browser) != before
+    caption = browser.find_element(By.CSS_SELECTOR, "token-grid caption").text
+    assert "traced to layer 0 of 3" in caption
     choose(browser, "cosine")
-    assert cells(browser) == seen[2]
+    assert cells(browser) == seen[0]
+
+
+def test_pointing_at_a_piece_says_what_it_is_and_shades_the_other_text(open_file: OpenPage) -> None:
+    browser = open_file("token")
+    shades = """return [...document.querySelectorAll('.piece[data-side=passage]')]
+        .map((piece) => getComputedStyle(piece).backgroundColor)"""
+    at_rest = browser.execute_script(shades)
+    piece = browser.find_elements(By.CSS_SELECTOR, ".piece[data-side=query]")[3]
+    webdriver.ActionChains(browser).move_to_element(piece).perform()
+    note = browser.find_element(By.CSS_SELECTOR, "[data-part=note]")
+    assert note.text.startswith("“key” is number ") and "segment" in note.text
+    assert browser.execute_script(shades) != at_rest
+    same = browser.find_elements(By.CSS_SELECTOR, "table .is-on")
+    assert {cell.get_attribute("data-token") for cell in same} == {"3"} and len(same) > 4
+    webdriver.ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
+    assert browser.execute_script(shades) == at_rest
+    first = browser.find_element(By.CSS_SELECTOR, ".piece[data-side=query]")
+    browser.execute_script("arguments[0].focus()", first)
+    browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert browser.switch_to.active_element.text == "turn"
+    assert note.text.startswith("“turn” is number ")
+
+
+def test_a_tour_of_eight_steps_goes_through_all_sections(open_file: OpenPage) -> None:
+    browser = open_file("token")
+    browser.find_element(By.CSS_SELECTOR, ".tour summary").click()
+    steps = []
+    for number in range(1, 9):
+        caption = browser.find_element(By.CSS_SELECTOR, ".caption")
+        assert f"{number} of 8" in caption.text
+        steps.append(browser.find_element(By.CSS_SELECTOR, ".is-toured").get_attribute("data-step"))
+        caption.find_element(By.XPATH, ".//button[.='Next' or .='Done']").click()
+    assert list(dict.fromkeys(steps)) == ["texts", "layers", "pairs", "heads", "score"]
+    assert browser.find_elements(By.CSS_SELECTOR, ".caption, .is-toured") == []
 
 
 @pytest.mark.parametrize("by", ["word", "token"])
@@ -141,7 +178,7 @@ def test_a_cell_marks_both_words_in_the_texts(open_file: OpenPage, by: str) -> N
     choose(browser, "special tokens and punctuation")
     (row,) = browser.find_elements(By.XPATH, "//token-grid//tbody//th[.='[CLS]']")
     webdriver.ActionChains(browser).move_to_element(row).perform()
-    assert marked(browser) == (["[CLS] and [SEP]"] if by == "word" else ["[CLS]"])
+    assert marked(browser) == ["[CLS]"]
 
 
 def test_the_arrow_keys_move_between_cells_and_open_gaps(open_file: OpenPage) -> None:
@@ -179,14 +216,14 @@ def test_the_arrow_keys_move_between_cells_and_open_gaps(open_file: OpenPage) ->
 
 def test_the_strip_shows_the_whole_passage_and_adds_a_word(open_file: OpenPage, why: Explanation) -> None:
     browser = open_file()
-    strip = browser.find_element(By.CSS_SELECTOR, "token-grid .strip")
+    strip = browser.find_element(By.CSS_SELECTOR, "token-grid .overview")
     words = [word for word in why.words().passage if word.kind == "word"]
     bars = strip.find_elements(By.CSS_SELECTOR, "rect:not(.shown)")
     assert len(bars) == len(words)
     before = len(cells(browser)[0])
     assert len(strip.find_elements(By.CSS_SELECTOR, ".shown")) == before
     hidden = browser.execute_script(
-        """const bars = [...document.querySelectorAll(".strip rect")];
+        """const bars = [...document.querySelectorAll(".overview rect")];
         return bars.findIndex((one, i) => !one.matches(".shown") && !bars[i + 1]?.matches(".shown"))"""
     )
     bar = strip.find_elements(By.CSS_SELECTOR, "rect")[hidden]
@@ -203,29 +240,13 @@ def test_a_phone_shows_fewer_columns_and_nothing_beyond_the_screen(open_file: Op
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
-def test_details_have_a_grid(open_page: OpenPage, indexes: list[Index]) -> None:
+def test_layers_come_from_the_server(open_page: OpenPage, indexes: list[Index]) -> None:
     hit = indexes[0].query(QUERY)[0]
-    browser = open_page(f"/?q={QUERY}&why={hit.passage_id}")
-
-    def grid() -> list[Any]:
-        fields = browser.find_elements(By.CSS_SELECTOR, f"#h{hit.passage_id} token-grid td")
-        if not fields:
-            browser.execute_script("document.querySelector('a.details')?.click()")
-            time.sleep(1)
-        return fields
-
-    assert until(grid)
-    assert head(browser, "tbody") == ["turn", "the", "key"]
-
-
-def test_layers_come_from_the_server(
-    open_page: OpenPage, indexes: list[Index], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("search.render.page.token_grid.FEW", 0)
-    hit = indexes[0].query(QUERY)[0]
-    browser = open_page(f"/explain?q={QUERY}&passage={hit.passage_id}")
+    browser = open_page(f"/xray?q={QUERY}&passage={hit.passage_id}&by=word")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "token-grid td"))
+    cosines = cells(browser)
     choose(browser, "contribution")
+    until(lambda: cells(browser) != cosines)
     before = cells(browser)
     slide(browser, Keys.END)
     until(lambda: cells(browser) != before)
@@ -237,11 +258,27 @@ def test_layers_come_from_the_server(
     assert max(map(abs, numbers)) <= largest + 0.051
 
 
-def test_two_sentences_of_the_laboratory_have_a_grid(open_page: OpenPage) -> None:
-    browser = open_page("/similarity?text=turn the key%0Aopen the lock")
+def test_an_xray_follows_what_is_typed(open_page: OpenPage, indexes: list[Index]) -> None:
+    browser = open_page("/xray?text=turn the key&text=open the lock&by=word")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "token-grid td"))
     assert head(browser, "tbody") == ["turn", "the", "key"]
     assert head(browser, "thead") == ["open", "the", "lock"]
-    before = cells(browser)
     slide(browser, Keys.END)
-    until(lambda: cells(browser) != before)
+    before = cells(browser)
+    field = browser.find_element(By.CSS_SELECTOR, "x-ray textarea")
+    field.send_keys(" and the door")
+    until(lambda: head(browser, "thead")[-1] == "door")
+    why = search.explain("turn the key", "open the lock and the door", model=indexes[0].encoder)
+    score = browser.find_element(By.CSS_SELECTOR, ".equation b").text
+    assert score == f"{why.score:.6f}" and cells(browser) != before
+    at = browser.find_element(By.CSS_SELECTOR, ".slide output").text
+    assert at == "3: mixed"  # the layer stays
+    assert browser.switch_to.active_element == field
+    assert "door" in browser.current_url
+    browser.find_element(By.CSS_SELECTOR, "[name=head] option:nth-child(3)").click()
+    weights = xray(why).attention("query", why.n_layers, 2)
+    script = (
+        "return [...document.querySelectorAll('table.heads td[class]')].map((cell) => cell.textContent)"
+    )
+    expected = [f"{100 * value:.0f}" for value in weights.ravel()]
+    until(lambda: browser.execute_script(script) == expected)

@@ -12,15 +12,20 @@ indexes, site, open_page = shared.indexes, shared.site, shared.open_page
 OpenPage = Callable[..., webdriver.Chrome]
 
 
-def test_details_open_inside_the_explanation(open_page: OpenPage, indexes: list[Index]) -> None:
+def test_the_xray_opens_from_the_explanation_and_on_a_page_of_its_own(
+    open_page: OpenPage, indexes: list[Index]
+) -> None:
     hit = indexes[0].query(QUERY)[0].passage_id
-    browser = open_page(f"/?q={QUERY}&why={hit}")
-    browser.find_element(By.CSS_SELECTOR, "a.details").click()
-    key = until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{hit} [data-side=query] .unit"))[-1]
-    webdriver.ActionChains(browser).move_to_element(key).perform()
-    until(lambda: " added " in browser.find_element(By.CSS_SELECTOR, f"#h{hit} .detail").text)
-    alone = open_page(f"/explain?q={QUERY}&passage={hit}", script=False)
-    assert not alone.find_element(By.CLASS_NAME, "detail").is_displayed()
+    browser = open_page(f"/?q={QUERY}&doc={hit}&tab=why", width=1440)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=why] a.x-ray"))[0].click()
+    until(lambda: state(browser).get("tab") == ["tokens"])
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=tokens] .piece"))
+    browser.find_element(By.LINK_TEXT, "Own page").click()
+    until(lambda: "/xray?" in browser.current_url)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "main .piece"))
+    alone = open_page(f"/xray?q={QUERY}&passage={hit}", script=False)
+    assert alone.find_element(By.CSS_SELECTOR, "table.strip td").is_displayed()
+    assert len(alone.find_elements(By.CSS_SELECTOR, "noscript table td, #x-pairs table td")) > 3
 
 
 def test_documents_are_listed_while_the_name_is_typed(open_page: OpenPage) -> None:
@@ -50,16 +55,16 @@ def test_similarity_and_why_not_work_without_scripts(open_page: OpenPage) -> Non
     browser.find_element(By.CSS_SELECTOR, ".names a").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".answer"))
     browser.find_element(By.LINK_TEXT, "Why this score").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".why-body tfoot"))
+    browser.find_element(By.LINK_TEXT, "X-ray").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".equation"))
-    browser.find_element(By.LINK_TEXT, "Token by token").click()
-    until(lambda: state(browser).get("by") == ["token"])
 
 
 def test_the_theme_is_kept_from_page_to_page(open_page: OpenPage) -> None:
     browser = open_page("/similarity", scheme="light")
     for _ in "light", "dark":
         browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
-    open_page("/inspect", scheme="light")
+    open_page("/vocabulary", scheme="light")
     assert (
         browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         == "rgb(15, 18, 22)"

@@ -32,7 +32,7 @@ PAGES = (
     "/?more={n}", "/map?q=key&index={q}", "/map?q={q}", "/documents/{n}?q=key&source=1", "/what-if?q={q}",
     "/similarity?text={q}&text={q}",
     "/similarity?text={q}",
-    "/similarity?text=key {q}&text={q}&text=key", "/inspect?text=key&text={q}",
+    "/similarity?text=key {q}&text={q}&text=key", "/xray?text=key&text={q}",
     "/{q}", "/static/0/{q}", "/session?{q}", "/api/{q}",
 )  # fmt: skip
 

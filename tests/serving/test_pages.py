@@ -329,14 +329,12 @@ def test_sentences_are_compared_by_the_model_of_the_index(client: TestClient, in
     assert f"<b>{why.score:.6f}</b> =" in client.get(way).text
 
 
-def test_tokens_attention_and_vocabulary_have_pages(client: TestClient) -> None:
-    tokens = client.get("/inspect", params={"text": [QUERY, "open it"]}).text
-    assert "<bdi>turn</bdi>" in tokens and '<li class="second">' in tokens
-    attention = client.get("/inspect", params={"text": QUERY, "show": "attention"})
-    assert "<attention-view>" in attention.text
+def test_the_laboratory_has_an_xray_similarities_and_the_vocabulary(client: TestClient) -> None:
     assert "##ing" in client.get("/vocabulary", params={"text": "turning"}).text
-    for path in ("/similarity", "/inspect", "/vocabulary"):
-        assert client.get(path).status_code == 200  # the form alone
+    for path in ("/xray", "/similarity", "/vocabulary"):
+        page = client.get(path)  # the form, of the X-ray with an example
+        assert page.status_code == 200 and "<textarea" in page.text
+        assert f'href="{path}' in client.get("/xray").text
 
 
 @pytest.mark.parametrize(
@@ -358,7 +356,6 @@ def test_tokens_attention_and_vocabulary_have_pages(client: TestClient) -> None:
         ("/similarity", {"text": "alone"}, 200, "give 2 to 100 sentences"),
         ("/similarity", {"text": "a\n" * 101}, 200, "there are 101"),
         ("/similarity", {"text": "a" * 8001}, 422, "text"),
-        ("/inspect", {"text": "key " * 300}, 200, "tokens"),
     ],
 )
 def test_a_page_alerts_to_a_request_that_cannot_be_answered(

@@ -16,7 +16,6 @@ from search.render.page.comparison import Form
 from search.render.page.document import Page, drawn
 
 _OF_ATTENTION = ("attention.js", "attention.css")
-INSPECT = Form("/inspect", "How does the model represent a text?", "look_inside.html", _OF_ATTENTION)
 VOCABULARY = Form("/vocabulary", "Which entries of the vocabulary spell a text?", "look_up.html")
 
 

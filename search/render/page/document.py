@@ -90,7 +90,7 @@ def _packages() -> list[str]:
 
 def laboratory_pages() -> dict[str, str]:
     """Return address -> title of the pages that compare texts and look into a model, in the order of their menu."""
-    pages = {"/similarity": "Compare sentences"}
+    pages = {"/xray": "X-ray of two texts", "/similarity": "Compare sentences"}
     for plugin in plugins():
         pages |= plugin.pages
     return pages
