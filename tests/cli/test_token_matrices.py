@@ -52,5 +52,5 @@ def test_pages_and_pictures_show_words_or_tokens(run: Run, index: search.Index, 
         html, png = tmp_path / f"{name}.html", tmp_path / f"{name}.png"
         assert run("explain", QUERY, 1, *options, "--html", html, "--png", png, "-q")[:2] == (0, "")
         pages[name] = html.read_text(encoding="utf-8").partition("</style>")[2], png.read_bytes()
-    assert "[CLS] and [SEP]" in pages["words"][0] and "[CLS] and" not in pages["tokens"][0]
+    assert '"by":"word"' in pages["words"][0] and '"by":"token"' in pages["tokens"][0]
     assert pages["words"][1] != pages["tokens"][1]

@@ -7,15 +7,14 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import search
+from search.explaining.xray import xray
 from search.records.comparisons import Similarities
 from search.render import page
-from search.render.heatmap import units
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
@@ -56,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     output = tmp_path_factory.mktemp("pages")
     first, second = output / "why & 'b'.html", output / "sentences.html"
     first.write_text(
-        page.document(page.explanation(why, units(why), hit)), encoding="utf-8", newline="\n"
+        page.document(page.xray(xray(why), by="word", hit=hit)), encoding="utf-8", newline="\n"
     )
     texts = (HOSTILE, "the key", "the lock")
     cosines = search.similarity(["the door", *texts[1:]], model=str(tiny_model))
@@ -96,17 +95,6 @@ def assert_inert(browser: webdriver.Chrome) -> None:
         _ = browser.switch_to.alert
 
 
-def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
-    elements = browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
-    return next(element for element in elements if element.text == text)
-
-
-def shades(browser: webdriver.Chrome, side: str) -> list[str]:
-    """Background colours of the units of a side, as the user sees them."""
-    script = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
-    return browser.execute_script(script, f"[data-side='{side}'] .unit")
-
-
 def detail(browser: webdriver.Chrome) -> str:
     return browser.find_element(By.CLASS_NAME, "detail").text
 
@@ -121,94 +109,9 @@ def test_hostile_text_is_shown_and_does_nothing(
     )
     assert "\\x1b[31mred\\x07 \\u202eevil &lt;b&gt; -->" in body
     assert "<script>alert(4)</script> turn key 🎉 שלום" in body
-    for element in browser.find_elements(By.CSS_SELECTOR, ".panel .unit"):
+    for element in browser.find_elements(By.CSS_SELECTOR, ".piece"):
         ActionChains(browser).move_to_element(element).perform()
     assert_inert(browser)
-
-
-def test_pointing_at_a_word_shades_the_other_text(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
-    open_page(browser, pages["why"])
-    at_rest = shades(browser, "passage")
-    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
-    with_pointer = shades(browser, "passage")
-    assert with_pointer != at_rest
-    assert len(set(shades(browser, "query"))) == 1  # its own side is not shaded
-    assert detail(browser).startswith("key added ")
-    ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
-    assert detail(browser).startswith("lock added ")
-    assert len(set(shades(browser, "query"))) > 1
-    leave(browser)
-    assert shades(browser, "passage") == at_rest
-    assert_inert(browser)
-
-
-def test_the_detail_shows_the_numbers_of_the_explanation(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
-    open_page(browser, pages["why"])
-    data = json.loads(
-        browser.execute_script("return document.querySelector('why-explanation > script').textContent")
-    )
-    row = [part["label"] for part in data["query"]].index("key")
-    total = sum(data["contribution"][row])
-    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
-    expected = f"key added {total:+.4f} to the score".replace("-", "\u2212")
-    assert expected in detail(browser)
-    browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").click()
-    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
-    best = max(data["cosine"][row])
-    assert f"+{best:.3f}" in detail(browser)
-
-
-def test_the_switch_to_cosines_changes_shades_and_detail(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
-    open_page(browser, pages["why"])
-    unit(browser, "query", "key").click()
-    contribution_shades = shades(browser, "passage")
-    browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").send_keys(Keys.SPACE)
-    browser.execute_script("document.querySelector('input[value=cosine]').click()")
-    leave(browser)
-    assert shades(browser, "passage") != contribution_shades
-    assert detail(browser).startswith("key is most like")
-    browser.find_element(By.CSS_SELECTOR, "input[value=contribution]").click()
-    leave(browser)
-    assert shades(browser, "passage") == contribution_shades
-
-
-def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    open_page(browser, pages["why"])
-    first = browser.find_element(By.CSS_SELECTOR, "[data-side='query'] .unit")
-    for _ in range(6):  # the button, the switch, the query
-        browser.switch_to.active_element.send_keys(Keys.TAB)
-        if browser.switch_to.active_element == first:
-            break
-    assert browser.switch_to.active_element == first
-    details = [detail(browser)]
-    elements = browser.find_elements(By.CSS_SELECTOR, "[data-side='query'] .unit")
-    for _ in elements[1:]:
-        browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
-        details.append(detail(browser))
-    assert browser.switch_to.active_element == elements[-1]
-    assert len({text.split("\n")[0] for text in details}) >= 3
-    ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
-    assert detail(browser).startswith("lock added ")
-    browser.switch_to.active_element.send_keys(Keys.HOME)
-    assert not detail(browser).startswith("lock added ")  # whatever moved last counts
-    assert browser.switch_to.active_element == first
-    assert first.get_attribute("aria-pressed") == "true"
-    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
-    assert first.get_attribute("aria-pressed") == "false"
-    assert detail(browser).startswith("Point at a word")
-    browser.switch_to.active_element.send_keys(Keys.TAB)
-    assert (
-        browser.switch_to.active_element.find_element(By.XPATH, "./ancestor::section").get_attribute(
-            "data-side"
-        )
-        == "passage"
-    )
 
 
 def test_the_theme_button_overrides_the_scheme_of_the_system(

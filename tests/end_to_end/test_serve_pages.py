@@ -167,8 +167,8 @@ def test_the_first_hit_is_in_view_and_why_opens_beside_it(
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
         before = in_view(browser, f".hit:nth-child({number})")
         link.click()
-        shown = f".hit.is-shown:nth-child({number})"
-        until(lambda css=shown: browser.find_elements(By.CSS_SELECTOR, css))
+        beside = f".hit.is-shown:nth-child({number})"
+        until(lambda css=beside: browser.find_elements(By.CSS_SELECTOR, css))
         until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-view=why]:not([aria-busy]) tfoot"))
         assert abs(in_view(browser, f".hit:nth-child({number})") - before) < 8
         assert browser.find_element(By.CSS_SELECTOR, "[data-view=why] tfoot").is_displayed()

@@ -277,7 +277,7 @@ def test_a_page_of_the_server_links_to_what_a_file_embeds() -> None:
     assert (
         parsed.count("style") == 0 and "Content-Security-Policy" not in source
     )  # the server sends its own
-    assert '<a class="chip" href="/similarity?index=my+%3Cnotes%3E" aria-current="true">Lab</a>' in source
+    assert '<a class="chip" href="/xray?index=my+%3Cnotes%3E" aria-current="true">Lab</a>' in source
     assert "<bdi>my &lt;notes&gt;</bdi>" in source
 
 

@@ -240,9 +240,10 @@ page.define("search-page", (root) => {
 
   // ---- clicks and keys
 
+  // A tab of a hit; asked for again, it gives way to the document.
   const beside = (hit, tab, change = {}) => {
     const query = state();
-    const closes = tab === pane.tab() && query.get("doc") === hit.dataset.passage && query.get("tab") === tab;
+    const closes = !Object.keys(change).length && tab === pane.tab() && query.get("doc") === hit.dataset.passage && query.get("tab") === tab;
     for (const name of [...BESIDE, "why"]) query.delete(name);
     query.set("doc", hit.dataset.passage);
     if (tab !== "document" && !closes) query.set("tab", tab);
