@@ -35,6 +35,7 @@ from search.ranking.question import (
 )
 from search.ranking.rank import ScoreScale, rank_passages, ranked, require_same_passage, scored
 from search.ranking.selection import Selection
+from search.ranking.verdict import FIRST_HITS
 from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
 from search.records.memory_document import document_id
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.filter_text import Filter
     from search.records.memory_document import Document
+    from search.records.suggestions import Suggestion
     from search.records.tokens import Layer
     from search.store.analyzer import Analyzer
     from search.store.conditions import Where
@@ -138,6 +140,8 @@ class Searcher:
         self._load_encoder = Encoder.of
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._map: tuple[int, DocumentMap] | None = None  # of a generation
+        self._suggestions: tuple[int, tuple[Suggestion, ...]] | None = None  # of a generation
+        self._suggesting = threading.Lock()
         self._counterfactuals: dict[Hashable, Counterfactual] = {}
         self._namespaces: dict[str, Searcher] = {}
         self._lock = threading.Lock()
@@ -839,6 +843,35 @@ class Searcher:
             with self.store.reading() as snapshot:
                 cached = self._map = generation, document_map(snapshot)
         return cached[1]
+
+    @property
+    def latest_suggestions(self) -> tuple[Suggestion, ...] | None:
+        """Suggestions of the current generation; None if they have not been made."""
+        cached = self._suggestions
+        return cached[1] if cached and cached[0] == self.generation else None
+
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Return questions that the index can answer, with their first hits; the hit of the first one is explained.
+
+        At most 24 queries are asked, and the result is cached until the index changes. An index with pending passages,
+        or one on a server, has none.
+        """
+        from search.explaining.tracers import can_trace
+        from search.ranking.suggestions import candidates, suggestions
+
+        with self._suggesting:  # whoever asks meanwhile waits for the same answer
+            if (latest := self.latest_suggestions) is not None:
+                return latest
+            generation = self.generation
+            with self.store.reading() as snapshot:
+                proposed = candidates(snapshot)
+            answered = suggestions(proposed, lambda question: self.query(question, FIRST_HITS))
+            if answered and can_trace(self.encoder):
+                first = answered[0]
+                (why,) = self.explain(first.question, [first.hit])
+                answered = (replace(first, hit=replace(first.hit, explanation=why)), *answered[1:])
+            self._suggestions = generation, answered
+            return answered
 
     def passes(self, where: str) -> bool:
         """Return True if a filter is valid and some passage passes it; always False for an index on a server."""

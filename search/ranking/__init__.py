@@ -18,4 +18,5 @@ verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
 document_map.py  documents as points in two dimensions
+suggestions.py  questions that the index can answer
 """

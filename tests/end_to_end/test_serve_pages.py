@@ -20,6 +20,7 @@ import pytest
 import search
 from search import Index
 from search.index import searcher_of
+from search.store.pins import pins
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
@@ -332,6 +333,29 @@ def test_recent_queries_stay_in_the_browser_and_can_be_deleted(
     browser.find_element(By.CSS_SELECTOR, "recent-queries button").click()
     assert not last.is_displayed()
     assert browser.execute_script("return localStorage.length") == 0
+
+
+def test_a_star_pins_a_question_to_the_start_page_and_removes_it(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(f"/?q={QUERY}")
+    star = ".verdict .star"
+    until(lambda: is_complete(browser))
+    browser.find_element(By.CSS_SELECTOR, star).click()
+    until(lambda: browser.find_element(By.CSS_SELECTOR, star).get_attribute("aria-pressed") == "true")
+    assert pins(indexes[0].path) == (QUERY,)
+    open_page()
+    pinned = browser.find_elements(By.CSS_SELECTOR, "ul.pins > li")
+    assert next(item.text for item in pinned if item.is_displayed()) == QUERY
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star[aria-pressed=true]").click()
+    until(lambda: not pins(indexes[0].path))
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star").click()
+    until(lambda: pins(indexes[0].path) == (QUERY,))
+    open_page(script=False)
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star").click()
+    until(
+        lambda: not pins(indexes[0].path) and not browser.find_elements(By.CSS_SELECTOR, "ul.pins > li")
+    )
 
 
 def test_search_why_and_filters_work_without_scripts(

@@ -152,6 +152,47 @@ def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -
     assert page.count('class="hit"') == 0
 
 
+def test_the_start_page_has_questions_and_the_hit_of_the_first_one(
+    client: TestClient, index: Index, indexed: Path
+) -> None:
+    (indexed / "lost.md").write_text("# Lost\n\nIf the key is lost, call a number.\n", encoding="utf-8")
+    index.update()
+    first = client.get("/").text
+    assert 'data-address="/questions?' in first and "Questions these files answer" not in first
+    part = client.get("/questions", headers=FRAGMENT).text
+    start = client.get("/").text
+    assert "data-address" not in start
+    hit = index.query("What if the key is lost?", k=1)[0]
+    for source in (part, start):
+        assert links(source, r'href="(/\?[^"]+)"[^\n]+What if the key is lost') == [
+            "/?index=notes&q=What+if+the+key+is+lost%3F"
+        ]
+        (value,) = re.findall(r'<data value="([\d.]+)"', source)
+        assert float(value) == pytest.approx(hit.score, abs=1e-6)
+        parts = re.findall(r'data-m="([-\d.]+)" data-k="([-\d.]+)"', source)
+        assert sum(float(a) + float(b) for a, b in parts) == pytest.approx(hit.score, abs=1e-5)
+        assert links(source, r'class="open" href="([^"#]+)')[0].startswith(
+            f"/documents/{hit.document_id}?"
+        )
+
+
+def test_a_question_is_pinned_and_removed_by_a_form(client: TestClient, index: Index) -> None:
+    fields = {"index": "notes", "q": "where is the <key>?", "keep": "1", "to": "start"}
+    answer = client.post("/pins", data=fields, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?index=notes")
+    start, hits = client.get("/").text, client.get("/", params={"q": fields["q"]}).text
+    assert "where is the &lt;key&gt;?</bdi>" in start and start.count('aria-pressed="true"') == 1
+    assert 'aria-label="Pin: where is the &lt;key&gt;?"' in hits and 'name="keep" value="0"' in hits
+    assert 'name="keep" value="1"' in client.get("/", params={"q": QUERY}).text
+    answer = client.post("/pins", data=fields | {"keep": "0"}, headers=FRAGMENT)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "&lt;key&gt;" not in client.get("/").text
+    assert client.post("/pins", data={"q": " "}).status_code == 400
+    assert client.post("/pins", data={"q": "a", "index": "none"}).status_code == 404
+    back = client.post("/pins", data={"q": "a b", "to": "hits"}, follow_redirects=False)
+    assert back.headers["location"] == "/?index=notes&q=a+b"
+
+
 def test_an_error_is_shown_in_the_page_and_the_form_keeps_its_input(client: TestClient) -> None:
     page = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE).text
     assert 'role="alert"' in page and 'name="where" form="ask" value="kind=("' in page and "\n" in page
@@ -171,7 +212,7 @@ def test_a_link_to_another_generation_says_that_the_index_has_changed(
 def test_static_files_are_small_and_may_be_cached(client: TestClient) -> None:
     addresses = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
     answers = [client.get(address) for address in addresses]
-    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 90_000
+    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 98_000
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
         assert client.get(f"/static/0/{name}").status_code == 404

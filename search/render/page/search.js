@@ -4,6 +4,7 @@
 
 import { card } from "./card.js";
 import { page } from "./page.js";
+import { recent } from "./start.js";
 import { whatIf } from "./whatif.js";
 
 /** @type {(css: string, at?: any) => any[]} */
@@ -40,65 +41,9 @@ for (const kind of ["pointerover", "focusin", "click"])
     light(on?.dataset.w, on);
   });
 
-// Queries of this browser, on the start page.
-const recent = {
-  all: () => [page.kept.get("queries")].flat().filter((each) => String(each?.address).startsWith("/?")),
-  add: (q, address) =>
-    page.kept.set("queries", [{ q, address, at: Date.now() }, ...recent.all().filter((each) => each.q !== q)].slice(0, 8)),
-};
-page.define("recent-queries", (root) => {
-  const list = recent.all();
-  root.hidden = !list.length;
-  const days = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  $("ul", root).append(
-    ...list.map(({ q, address, at }) => {
-      const [item, way, when] = [page.element("li"), page.element("a", q), page.element("time")];
-      way.href = address;
-      if (at) when.textContent = days.format(-Math.floor((Date.now() - at) / 86400e3), "day");
-      way.append(when);
-      item.append(way);
-      return item;
-    })
-  );
-  $("button", root).addEventListener("click", () => {
-    page.kept.forget("queries");
-    root.hidden = true;
-  });
-});
-
 // Close what was opened by a click somewhere else.
 document.addEventListener("pointerdown", (event) => {
   for (const facet of $$(".facet[open]")) if (!facet.contains(event.target)) facet.open = false;
-});
-
-// On the start page a pause in typing brings the page of hits, with the caret where it was.
-page.define("start-page", (root) => {
-  const form = $("form.ask", root);
-  let asked = 0;
-  let typing = 0;
-  const go = async () => {
-    const q = form.q.value;
-    if (!q.trim()) return;
-    const mine = ++asked;
-    const address = "/?" + new URLSearchParams(/** @type {any} */ (new FormData(form)));
-    const { content } = await page.fragment(address).catch(() => ({ content: null }));
-    const hits = content && $("search-page", content);
-    if (!hits || mine !== asked || !root.isConnected) return;
-    const [typed, start, end] = [form.q.value, form.q.selectionStart, form.q.selectionEnd];
-    history.pushState(null, "", address);
-    document.title = `${q} – seewhy`;
-    root.replaceWith(hits);
-    const field = $("#q");
-    field.value = typed;
-    field.focus();
-    field.setSelectionRange(start, end);
-    if (typed !== q) field.dispatchEvent(new Event("input", { bubbles: true }));
-  };
-  form.addEventListener("input", (event) => {
-    if (event.isComposing) return;
-    clearTimeout(typing);
-    typing = setTimeout(go, 200);
-  });
 });
 
 // Change the page, with a transition where the browser has them; the promise waits for the change.

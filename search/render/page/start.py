@@ -1,0 +1,100 @@
+"""The start page: the field, pinned and recent questions, questions that the index answers, and the map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from search.records.document_map import DocumentMap
+from search.records.reports import Status
+from search.records.suggestions import Suggestion
+from search.render.format import counted
+from search.render.page.document import Page, Site, drawn
+from search.render.page.hit_list import HitView, PageRequest, full_width
+from search.render.page.search import SCRIPTS
+
+
+@dataclass(frozen=True)
+class QuestionList:
+    """Questions that an index can answer.
+
+    Attributes:
+        suggestions: the questions with their first hits.
+        sample: the first hit of the first question, with its bar; None without questions.
+    """
+
+    suggestions: Sequence[Suggestion] = ()
+    sample: HitView | None = None
+
+
+@dataclass(frozen=True)
+class StartView:
+    """Facts about an index for its start page.
+
+    Attributes:
+        status: status of the index.
+        map: the map of its documents.
+        questions: the questions to try; None if they have not been made yet.
+        pins: pinned questions, newest first.
+        allows_pins: True if questions can be pinned.
+    """
+
+    status: Status
+    map: DocumentMap
+    questions: QuestionList | None = None
+    pins: Sequence[str] = ()
+    allows_pins: bool = False
+
+
+def start(request: PageRequest, view: StartView, indexes: Iterable[str]) -> Page:
+    """Return the start page.
+
+    Args:
+        indexes: names of all indexes of the server.
+    """
+    body = drawn(
+        "start.html",
+        site=Site("/", request.index, names := tuple(indexes)),
+        request=request,
+        view=view,
+        documents=counted(view.status.documents, "document"),
+        updated=ago(view.status.updated),
+        others=[name for name in names if name != request.index],
+        **_values(request, view.questions),
+    )
+    return Page(f"seewhy \u2013 search {request.index}", "", body, SCRIPTS)
+
+
+def questions(request: PageRequest, listed: QuestionList) -> Page:
+    """Return the part of the start page with the questions that the index can answer."""
+    title = f"Questions that {request.index} answers"
+    return Page(
+        title, title, drawn("questions.html", request=request, **_values(request, listed)), SCRIPTS
+    )
+
+
+def _values(request: PageRequest, listed: QuestionList | None) -> dict[str, object]:
+    """Return the values of the template `questions.html`."""
+    sample = listed.sample if listed else None
+    return {
+        "questions": [
+            (suggestion.question, HitView(suggestion.hit))
+            for suggestion in (listed.suggestions if listed else ())
+        ],
+        "sample": sample,
+        "asked": replace(request, q=listed.suggestions[0].question) if listed and sample else None,
+        "full": full_width([sample]) if sample else 1.0,
+    }
+
+
+def ago(moment: str) -> str:
+    """Return how long ago a time in RFC 3339 was: "5 minutes ago"; "" if there is none."""
+    if not moment:
+        return ""
+    then = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    seconds = (datetime.now(timezone.utc) - then).total_seconds()
+    for length, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= length:
+            return f"{counted(int(seconds // length), name)} ago"
+    return "just now"
