@@ -330,10 +330,10 @@ class Searcher:
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         if vector is None and is_list(text) and any(filter_options.values()):
-            return self.listed(combined_filter(**filter_options), Selection.of(k, **selection_options))
+            return self.listed(self.filter_of(**filter_options), Selection.of(k, **selection_options))
         question: str | Question = ""
         if vector is not None and not text:
-            where = combined_filter(**filter_options)
+            where = self.filter_of(**filter_options)
             ranking_options.setdefault("mode", "dense")
         else:
             question, where = self.parse(text, **filter_options)
@@ -459,7 +459,7 @@ class Searcher:
         selection_options, filter_options, link_options = split_options(
             options, SelectionOptions, FilterOptions, LinkOptions
         )
-        where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
+        where, selection = self.filter_of(**filter_options), Selection.of(k, **selection_options)
         dense, unlinked = Ranking.of(mode="dense"), bool(link_options.get("unlinked"))
         if unlinked and same_document:
             raise InputError("'unlinked' leaves the document itself out. Omit same_document or unlinked.")
@@ -603,8 +603,9 @@ class Searcher:
     def ids(self, where: Filter | None, limit: int | None, offset: int) -> list[str]:
         """Return the IDs of documents; see `Index.ids`."""
         _require_part(limit, offset)
+        condition = self.filter_of(where=where)
         with self.store.reading() as snapshot:
-            passing = snapshot.passing(combined_filter(where=where))
+            passing = snapshot.passing(condition)
             return snapshot.document_names(passing, limit, offset)
 
     def chosen(
@@ -651,13 +652,14 @@ class Searcher:
     def facets(self, where: Filter | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search; see `Index.facets`."""
         ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
+        condition = self.filter_of(where=where)
         with self.store.reading() as snapshot:
             if among:
                 stored = snapshot.stored([hit.passage_id for hit in among])
                 for hit in among:
                     if hit.passage_id in stored:  # others are gone since the query
                         require_same_passage(hit, stored[hit.passage_id])
-            return snapshot.facets(combined_filter(where=where), ids)
+            return snapshot.facets(condition, ids)
 
     @encodes_pending
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
@@ -844,6 +846,19 @@ class Searcher:
                 cached = self._map = generation, document_map(snapshot)
         return cached[1]
 
+    def filter_of(self, **filters: Unpack[FilterOptions]) -> Where | None:
+        """Combine the filters of a query into one; None if there are none. Topics of the map become documents."""
+        if not [value for value in filters.values() if value is not None]:
+            return None
+        from search.ranking.where import combined, has_topics
+
+        where = combined(**filters)
+        if where is None or not has_topics(where):
+            return where
+        from search.ranking.topics import with_topics
+
+        return with_topics(where, self.map())
+
     @property
     def latest_suggestions(self) -> tuple[Suggestion, ...] | None:
         """Suggestions of the current generation; None if they have not been made."""
@@ -875,8 +890,10 @@ class Searcher:
 
     def passes(self, where: str) -> bool:
         """Return True if a filter is valid and some passage passes it; always False for an index on a server."""
-        with suppress(SearchError), self.store.reading() as snapshot:
-            ids = snapshot.passing(combined_filter(where=where))
+        with suppress(SearchError):
+            condition = self.filter_of(where=where)
+            with self.store.reading() as snapshot:
+                ids = snapshot.passing(condition)
             return not snapshot.approximate and ids is not None and len(ids) > 0
         return False
 
@@ -907,7 +924,7 @@ class Searcher:
             where = filter_text(filters.get("where"))
             text, filters["where"] = parse_query(query, where, self.passes)
             question, _ = with_identifiers(text, lambda word: self.passes(f'text:"{word}"'))
-        return question, combined_filter(**filters)
+        return question, self.filter_of(**filters)
 
     def absences(self, query: Query) -> list[Absence]:
         """Return the identifiers and misspelt words of a query that no passage has; see `search.ranking.spelling`."""
@@ -961,15 +978,6 @@ class Searcher:
         from search.explaining.explainer import Explainer
 
         return Explainer(self.store, self.encoder, query, ranking, layer)
-
-
-def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
-    """Combine the filters of a query into one; None if there are none."""
-    if not [value for value in filters.values() if value is not None]:
-        return None
-    from search.ranking.where import combined
-
-    return combined(**filters)
 
 
 def _passages_of(snapshot: Snapshot, target: AnyHit) -> tuple[int, ...]:

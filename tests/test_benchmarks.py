@@ -138,6 +138,7 @@ SMALL: dict[str, MakeArguments] = {
     "documents": lambda p: ["--documents", "20", "--turns", "1", "--upserts", "2"],
     "suggestions": lambda p: [pages(p / "pages"), "--most", "2", "--show"],
     "tenants": lambda p: ["--tenants", "3", "--documents", "5", "--queries", "3"],
+    "topics": lambda p: [pages(p / "pages"), "--numbers", "2"],
     "unchanged": lambda p: ["--files", "5", "--repeats", "1", "--wait", "0"],
 }  # fmt: skip
 

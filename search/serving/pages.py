@@ -18,19 +18,21 @@ from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.indexes import absences
 from search.ranking.question import name_of_example, without_operators
+from search.ranking.selection import Selection
 from search.ranking.sentences import AnsweringSentences, by_keywords
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText, Facet
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
-from search.records.options import RankingOptions, RankOptions
+from search.records.options import FilterOptions, RankingOptions, RankOptions
 from search.records.suggestions import Suggestion
 from search.render import json, page
 from search.render.format import no_hits
 from search.render.heatmap import units
 from search.render.hits import body_start
 from search.render.page import comparison, reading, search, start, why
+from search.render.page import map as map_page
 from search.render.page.document import Page, Site, assets, document
 from search.render.page.hit_list import viewed
 from search.render.page.reference import api_reference
@@ -45,6 +47,10 @@ from search.texts import explain as explain_two
 
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _EXCERPT = 240  # characters of the sentences that are shown
+_NEWEST, _MOST_DATED = (
+    6,
+    2_000,
+)  # documents of the start page, and those among which the newest are looked for
 _NEAR = 8  # documents that are near to one and not linked with it
 _OLD_LINK = "the index has changed since this link was made. Search again."
 
@@ -147,7 +153,7 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
     """The start page, or the hits of a query."""
     names = request.app.state.served.indexes
     if not (params.q.strip() or params.more):
-        return start.start(params.named(), _start_view(index, request), names)
+        return start.start(params.named(), _start_view(index, params, request), names)
     is_for_facets = params.facets and FRAGMENT in request.headers  # the page has the hits already
     try:
         result = (
@@ -161,12 +167,27 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
     return search.search(params.named(), result, names, pinned)
 
 
-def _start_view(index: Index, request: Request) -> start.StartView:
-    """Return what the start page says about an index; suggestions only if they have been made."""
+def _start_view(index: Index, params: PageParams, request: Request) -> start.StartView:
+    """Return what the start page says about an index; suggestions only if they have been made.
+
+    Args:
+        params: its filter lists documents instead of questions.
+    """
     suggested = searcher_of(index).latest_suggestions
+    map_, status = searcher_of(index).map(), index.status()
+    is_small = map_.grouped_by != "topic" and status.documents <= _MOST_DATED
+    folders = [facet for facet in index.facets() if facet.field == "folder"] if is_small else []
+    newest = Selection.of(_NEWEST, sort="date")
+    listed = None
+    if params.named().is_filtered:
+        options = option_tools.select_options(params.ranking_options(FilterOptions), FilterOptions)
+        listed = index.query("", start.MOST_LISTED, **options)
     return start.StartView(
-        index.status(),
-        searcher_of(index).map(),
+        status,
+        map_,
+        folders[0].values if folders else (),
+        searcher_of(index).listed(None, newest) if is_small else (),
+        listed,
         None if suggested is None else _questions(index, suggested),
         pins(index.path),
         request.app.state.allows_pins,
@@ -176,7 +197,9 @@ def _start_view(index: Index, request: Request) -> start.StartView:
 @view("/map", PageParams)
 def on_map(index: Index, params: PageParams, request: Request) -> Page:
     """The map of the documents; those of the hits are emphasised."""
-    return search.document_map(searcher_of(index).map(), params.named(), _query(index, params, params.k))
+    return map_page.document_map(
+        searcher_of(index).map(), params.named(), _query(index, params, params.k)
+    )
 
 
 @view("/questions", PageParams, pinned=False)

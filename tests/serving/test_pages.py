@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import search
-from search import Index
+from search import Encoder, Index
 from search.explaining import traced
 from search.explaining.explanation import TracedHits
 from search.explaining.traced import Traces
@@ -174,6 +174,51 @@ def test_the_start_page_has_questions_and_the_hit_of_the_first_one(
         assert links(source, r'class="open" href="([^"#]+)')[0].startswith(
             f"/documents/{hit.document_id}?"
         )
+
+
+def test_a_small_index_has_its_folders_and_newest_files_instead_of_a_map(
+    client: TestClient, index: Index
+) -> None:
+    start = client.get("/").text
+    assert '<figure class="map">' not in start
+    newest = index.query("", 6, where="size>=0", sort="date")
+    part = start.partition("Newest files")[2]
+    assert links(part, r'href="/documents/(\d+)') == [str(hit.document_id) for hit in newest]
+    (folder,) = [facet for facet in index.facets() if facet.field == "folder"]
+    addresses = links(start, r'href="(/\?[^"]*where=[^"]+)"')
+    assert len(addresses) == len(folder.values) == 1
+    for address, value in zip(addresses, folder.values, strict=True):
+        listed = client.get(address).text
+        assert f"{value.documents} document" in listed and "All documents</a>" in listed
+        own = {hit.document_id for hit in index.query("", 50, where=value.where)}
+        ids = links(listed.partition("All documents")[2].partition("</ul>")[0], r'href="/documents/(\d+)')
+        assert {int(id_) for id_ in ids} == own
+        assert f'type="hidden" name="where" value="{html.escape(value.where)}"' in listed
+
+
+def test_a_map_with_topics_names_them_and_the_chosen_one_lists_its_documents(
+    tmp_path: Path, tiny: Encoder
+) -> None:
+    index = Index.create(tmp_path / "topics", encoder=tiny)
+    texts = [f"turn the key in the lock {i}" for i in range(18)] + [
+        f"people call a number {i}" for i in range(18)
+    ]
+    index.upsert({"id": f"d{i}", "text": text} for i, text in enumerate(texts))
+    map_ = searcher_of(index).map()
+    name = next(name for name in map_.groups if name != "other")
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
+        start = client.get("/").text
+        assert start.count('<use href="#m') == 36 + len(map_.groups)
+        address = links(start, rf'<a href="(/\?[^"]+)"><svg[^\n]+</svg><bdi>{name}</bdi>')[0]
+        chosen = client.get(address).text
+        assert f"{map_.groups[name]} documents in <b><bdi>{name}</bdi></b>" in chosen
+        assert (
+            chosen.count('class="f1 is-chosen"') == map_.groups[name] and 'aria-current="true"' in chosen
+        )
+        of_topic = client.get("/", params={"q": "key", "where": f'map.topic="{name}"', "k": 50}).text
+    own = {point.document for point in map_.points if point.group == name}
+    hits = {int(id_) for id_ in re.findall(r'<li class="hit[^"]*" id="h(\d+)"', of_topic)}
+    assert hits and {index.passage(id_).document for id_ in hits} <= own
 
 
 def test_a_question_is_pinned_and_removed_by_a_form(client: TestClient, index: Index) -> None:

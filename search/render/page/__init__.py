@@ -6,7 +6,7 @@
     fragment(page)        ->  HTML to insert into a page that is already open
 
     document.py     Page, its two frames, and escaping of texts
-    search.py       search page (server only); hit_list.py  its list of hits; start.py  start page
+    search.py       search page (server only); hit_list.py  its list of hits; start.py  start page; map.py  the map
     reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
     why.py          explanation of a score, word by word; on the server also comparisons and "why not"
     mirror.py       two scores beside each other, word by word

@@ -1,4 +1,4 @@
-"""The page of hits, and the map. An address contains the whole state of its page.
+"""The page of hits. An address contains the whole state of its page.
 
 They work without scripts, as forms with links; the scripts search while the user types, and replace the parts that
 have changed.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from search.records.contents import Facet
-from search.records.document_map import DocumentMap
 from search.records.explanations import STOP_WORDS
 from search.records.hits import Absence, Hit
 from search.records.options import WEIGHT
@@ -142,14 +141,3 @@ def picked(pick: Sequence[str]) -> str:
         whole = f"({condition})" if " and " in condition else condition
         by_field.setdefault(re.split(r"[=:<>]", condition)[0], []).append(whole)
     return " and ".join(f"({' or '.join(conditions)})" for conditions in by_field.values())
-
-
-def document_map(map_: DocumentMap, request: PageRequest, hits: Sequence[Hit] = ()) -> Page:
-    """Return the page of a map.
-
-    Args:
-        request: index and query; the marks of a map without hits are no links, so it can be a file.
-        hits: hits whose documents are emphasised.
-    """
-    best, title = {hit.document_id: hit for hit in reversed(hits)}, f"Map of {request.index}"
-    return Page(title, title, drawn("map.html", map=map_, request=request, hits=best))

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
+from search.records.contents import FacetValue
 from search.records.document_map import DocumentMap
+from search.records.hits import Hit
 from search.records.reports import Status
 from search.records.suggestions import Suggestion
 from search.render.format import counted
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
+from search.render.page.map import MapGroup, map_groups, position
 from search.render.page.search import SCRIPTS
+
+MOST_LISTED = 50  # documents that pass a filter
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,9 @@ class StartView:
     Attributes:
         status: status of the index.
         map: the map of its documents.
+        folders: folders with their numbers of documents, instead of a map without topics.
+        newest: the newest documents, as hits, likewise.
+        listed: documents that pass the filter of the request, as hits; None without a filter.
         questions: the questions to try; None if they have not been made yet.
         pins: pinned questions, newest first.
         allows_pins: True if questions can be pinned.
@@ -42,6 +50,9 @@ class StartView:
 
     status: Status
     map: DocumentMap
+    folders: Sequence[FacetValue] = ()
+    newest: Sequence[Hit] = ()
+    listed: Sequence[Hit] | None = None
     questions: QuestionList | None = None
     pins: Sequence[str] = ()
     allows_pins: bool = False
@@ -58,12 +69,27 @@ def start(request: PageRequest, view: StartView, indexes: Iterable[str]) -> Page
         site=Site("/", request.index, names := tuple(indexes)),
         request=request,
         view=view,
+        groups=(groups := map_groups(view.map, request)),
+        filtered_by=_filtered_by(request, groups.values()),
+        position=position,
+        newest=[HitView(hit) for hit in view.newest],
+        listed=[HitView(hit) for hit in view.listed or ()],
+        most=MOST_LISTED,
         documents=counted(view.status.documents, "document"),
         updated=ago(view.status.updated),
         others=[name for name in names if name != request.index],
         **_values(request, view.questions),
     )
     return Page(f"seewhy \u2013 search {request.index}", "", body, SCRIPTS)
+
+
+def _filtered_by(request: PageRequest, groups: Iterable[MapGroup]) -> str:
+    """Return what documents are listed by: the name of a topic, the filter, or the dates."""
+    topic = next((group.name for group in groups if group.is_chosen), "")
+    dates = (
+        f"{request.since or ''} \u2013 {request.until or ''}" if request.since or request.until else ""
+    )
+    return topic or " and ".join(filter(None, (request.where, *request.pick, dates)))
 
 
 def questions(request: PageRequest, listed: QuestionList) -> Page:
