@@ -869,7 +869,7 @@ class Searcher:
         """Return questions that the index can answer, with their first hits; the hit of the first one is explained.
 
         At most 24 queries are asked, and the result is cached until the index changes. An index with pending passages,
-        or one on a server, has none.
+        or one on a server, has none; the former is asked again next time.
         """
         from search.explaining.tracers import can_trace
         from search.ranking.suggestions import candidates, suggestions
@@ -879,6 +879,8 @@ class Searcher:
                 return latest
             generation = self.generation
             with self.store.reading() as snapshot:
+                if len(snapshot.pending):
+                    return ()
                 proposed = candidates(snapshot)
             answered = suggestions(proposed, lambda question: self.query(question, FIRST_HITS))
             if answered and can_trace(self.encoder):

@@ -69,6 +69,7 @@ _UNCLEAR = (
     r"(?:it|its|they|them|their|this|that|these|those|he|she|his|her|him|so|not|any|one|none|both|such|there|here|"
     r"above|below|following|[a-z]*sel(?:f|ves))"
 )
+_REFERS = re.compile(r"\b(?:it|this|that|these|those|they|them)\b", re.IGNORECASE)
 _WORD = rf"(?!{_UNCLEAR}\b)[\w'’-]+"
 _NOUN = rf"{_NO_WORD}[a-z][a-z-]+"
 _THING = rf"(?:the|our|your|my)(?: {_NOUN}){{1,3}}"
@@ -207,7 +208,8 @@ def of_heading(heading: str) -> Iterator[tuple[Rule, str]]:
         [('task', 'How do I report a problem?')]
     """
     if match := _HEADING.fullmatch(heading):
-        yield from _fit("heading", match["question"])
+        if not _REFERS.search(heading):
+            yield from _fit("heading", match["question"])
     elif match := _TASK_HEADING.fullmatch(heading.strip(" .")):
         task = match["task"] or f"{match['verb'].lower()} {match['object']}"
         yield from _fit("task", f"How do I {as_reader(task)}?")
@@ -221,7 +223,8 @@ def of_text(text: str) -> Iterator[tuple[Rule, str]]:
         [('case', 'What if a phone is used in class?')]
     """
     for match in _LINE.finditer(text):
-        yield from _fit("line", match["question"])
+        if not _REFERS.search(match["question"]):
+            yield from _fit("line", match["question"])
     for start, end in sentence_spans(text, _LONGEST_SENTENCE):
         sentence = _SPACES.sub(" ", text[start:end]).strip()
         if sentence.endswith("."):

@@ -10,7 +10,8 @@ the group and outside. A word belongs to the topic where its ratio is highest, o
 in the form that is most frequent there. Stop words of the documents' languages are no names.
 
 benchmarks/topics.py asks for the names: of the first ten hits, 72, 90, 66 and 74 % are of the topic in this project's
-examples, its handbook, npm's documentation and Node.js's guide for contributors; 22, 17, 17 and 22 % would be by chance.
+examples, its handbook, npm's documentation and Node.js's guide for contributors. By chance it would be 22, 17, 17 and
+22 %.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from search.ranking.sentences import AnsweringSentences, by_keywords
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText, Facet
+from search.records.document_map import DocumentMap
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
 from search.records.options import FilterOptions, RankingOptions, RankOptions
@@ -174,8 +175,10 @@ def _start_view(index: Index, params: PageParams, request: Request) -> start.Sta
         params: its filter lists documents instead of questions.
     """
     suggested = searcher_of(index).latest_suggestions
-    map_, status = searcher_of(index).map(), index.status()
-    is_small = map_.grouped_by != "topic" and status.documents <= _MOST_DATED
+    map_, status = DocumentMap((), {}, 0, 0.0), index.status()
+    with suppress(InputError):  # an index on a server cannot list its documents
+        map_ = searcher_of(index).map()
+    is_small = map_.points and map_.grouped_by != "topic" and status.documents <= _MOST_DATED
     folders = [facet for facet in index.facets() if facet.field == "folder"] if is_small else []
     newest = Selection.of(_NEWEST, sort="date")
     listed = None

@@ -55,6 +55,7 @@ def test_a_sentence_becomes_a_question(text: str, expected: tuple[Rule, str]) ->
         "This must be done before the end of the month.",
         "The other may be done before the end of the month.",
         "Is the tap closed?",  # nothing after it
+        "Is this the tap of the kitchen?\n\nIt is.",
         "They asked\nwhether the tap had been closed?\nIt was not.",  # within a sentence
         "To find kind:text in a folder, search for it.",  # an operator of the query language
         'You may search for a "phrase" in the text.',
@@ -72,6 +73,7 @@ def test_a_sentence_that_no_rule_is_sure_of_gives_nothing(text: str) -> None:
         ("3. Wer zahlt die Reparatur?", [("heading", "Wer zahlt die Reparatur?")]),
         ("鍵はどこにありますか？", [("heading", "鍵はどこにありますか？")]),
         ("A cat?", []),
+        ("Is this the same as before?", []),
         ("How to open a tight lid", [("task", "How do I open a tight lid?")]),
         ("Report a problem", [("task", "How do I report a problem?")]),
         ("Deposit", []),

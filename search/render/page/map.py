@@ -26,6 +26,7 @@ class MapGroup:
     Attributes:
         name: as in `DocumentMap.groups`.
         count: number of its documents.
+        number: position in `DocumentMap.groups`, from 1.
         colour, shape: numbers of its mark, from 1; no other group has the same two.
         link: address of the query among its documents; None if there is none.
         is_chosen: True if the filter of the request is this topic.
@@ -34,6 +35,7 @@ class MapGroup:
 
     name: str
     count: int
+    number: int
     colour: int
     shape: int
     link: Markup | None = None
@@ -52,7 +54,9 @@ def map_groups(map_: DocumentMap, request: PageRequest | None = None) -> dict[st
     for number, (name, count) in enumerate(map_.groups.items()):
         is_chosen = request is not None and request.where == topic_filter(name)
         link = _link(map_, name, request)
-        groups[name] = MapGroup(name, count, *_mark(number, name), link, is_chosen, labels.get(name))
+        groups[name] = MapGroup(
+            name, count, number + 1, *_mark(number, name), link, is_chosen, labels.get(name)
+        )
     return groups
 
 

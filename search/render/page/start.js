@@ -70,6 +70,97 @@ page.define("start-questions", async (root) => {
   if (status === 200) root.replaceChildren($(".questions", content));
 });
 
+// Pointing at a topic lights its documents; dragging a frame selects documents, to open them or to search in them.
+page.define("document-map", (root) => {
+  const svg = $("svg", root);
+  const list = $(".selected", root);
+  const marks = () => [...svg.querySelectorAll("use[data-group]")];
+  const focus = (test) => {
+    svg.classList.toggle("has-focus", Boolean(test));
+    for (const mark of marks()) mark.classList.toggle("is-focus", Boolean(test?.(mark)));
+  };
+  const selected = () => (list.childElementCount ? (mark) => mark.dataset.selected : null);
+  for (const kind of ["pointerover", "focusin"])
+    $(".groups", root).addEventListener(kind, (event) => {
+      const group = event.target.closest("[data-group]")?.dataset.group;
+      focus(group ? (mark) => mark.dataset.group === group : selected());
+    });
+  for (const kind of ["pointerout", "focusout"]) $(".groups", root).addEventListener(kind, () => focus(selected()));
+
+  const clear = () => {
+    for (const mark of marks()) delete mark.dataset.selected;
+    list.replaceChildren();
+    focus(null);
+  };
+  // The filter for the selected documents; none for rows of a table, which have no path of their own.
+  const filter = (names) => {
+    if (names.some((name) => name === undefined || name.includes("#"))) return null;
+    const where = `path in (${names.map((name) => `"${name.replaceAll('"', '""')}"`).join(", ")})`;
+    return where.length < 1500 ? where : null;
+  };
+  const choose = (left, top, right, bottom) => {
+    clear();
+    const inside = marks().filter((mark) => {
+      const [x, y] = [Number(mark.getAttribute("x")), Number(mark.getAttribute("y"))];
+      return left <= x && x <= right && top <= y && y <= bottom;
+    });
+    if (!inside.length) return;
+    for (const mark of inside) mark.dataset.selected = "1";
+    const title = page.element("h2", `${inside.length} selected · `);
+    const where = filter(inside.map((mark) => mark.dataset.document));
+    if (where) {
+      const link = page.element("a", "Search in these");
+      link.href = "/?" + new URLSearchParams({ index: root.dataset.index, where });
+      title.append(link, " · ");
+    }
+    const close = page.element("button", "Clear", "link");
+    close.addEventListener("click", clear);
+    title.append(close);
+    const items = page.element("ul", undefined, "list");
+    for (const mark of inside.slice(0, 30)) {
+      const [item, link] = [page.element("li"), page.element("a", $("title", mark).textContent)];
+      link.href = mark.parentNode.getAttribute("href");
+      item.append(link);
+      items.append(item);
+    }
+    list.replaceChildren(title, items);
+    focus(selected());
+  };
+
+  let from = null;
+  let frame = null;
+  const at = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  svg.addEventListener("dragstart", (event) => event.preventDefault()); // of a link
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse" && !event.button) from = at(event);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (!from) return;
+    const to = at(event);
+    const [width, height] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
+    if (!frame && Math.max(width, height) < 5) return; // a click
+    if (!frame) {
+      frame = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      frame.setAttribute("class", "frame");
+      svg.append(frame);
+      svg.setPointerCapture(event.pointerId);
+      svg.classList.add("is-dragging");
+    }
+    const sides = { x: Math.min(from.x, to.x), y: Math.min(from.y, to.y), width, height };
+    for (const [name, value] of Object.entries(sides)) frame.setAttribute(name, String(value));
+  });
+  const end = () => {
+    const [x, y, width, height] = frame ? ["x", "y", "width", "height"].map((name) => Number(frame.getAttribute(name))) : [];
+    frame?.remove();
+    svg.classList.remove("is-dragging");
+    if (frame) choose(x, y, x + width, y + height);
+    from = frame = null;
+  };
+  svg.addEventListener("pointerup", end);
+  svg.addEventListener("pointercancel", end);
+  root.addEventListener("keydown", (event) => event.key === "Escape" && clear());
+});
+
 // On the start page a pause in typing brings the page of hits, with the caret where it was.
 page.define("start-page", (root) => {
   const form = $("form.ask", root);

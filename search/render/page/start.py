@@ -11,13 +11,14 @@ from search.records.document_map import DocumentMap
 from search.records.hits import Hit
 from search.records.reports import Status
 from search.records.suggestions import Suggestion
-from search.render.format import counted
+from search.render.format import counted, shortened
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
 from search.render.page.map import MapGroup, map_groups, position
 from search.render.page.search import SCRIPTS
 
 MOST_LISTED = 50  # documents that pass a filter
+_LONGEST_PLACE = 48  # characters
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,18 @@ def questions(request: PageRequest, listed: QuestionList) -> Page:
     )
 
 
+def _place(hit: Hit) -> str:
+    """Return title and headings of a hit in a few words, or its location."""
+    view = HitView(hit)
+    return shortened(view.heading or view.place, _LONGEST_PLACE)
+
+
 def _values(request: PageRequest, listed: QuestionList | None) -> dict[str, object]:
     """Return the values of the template `questions.html`."""
     sample = listed.sample if listed else None
     return {
         "questions": [
-            (suggestion.question, HitView(suggestion.hit))
+            (suggestion.question, _place(suggestion.hit))
             for suggestion in (listed.suggestions if listed else ())
         ],
         "sample": sample,
