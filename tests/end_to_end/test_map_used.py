@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -12,10 +12,11 @@ import search
 from search import Index
 from search.index import searcher_of
 from search.records.document_map import DocumentMap
+from search.store.pins import pin
 from tests.conftest import WORDS
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.conftest import serving
-from tests.end_to_end.test_serve_pages import By, Keys, type_in, until, webdriver
+from tests.end_to_end.test_serve_pages import By, Keys, assert_accessible, type_in, until, webdriver
 
 open_page = shared.open_page
 OpenPage = Callable[..., webdriver.Chrome]
@@ -24,13 +25,14 @@ FOCUS = "return [...document.querySelectorAll('.map use.is-focus')].map((mark) =
 
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[list[Index]]:
-    """An index of 36 documents about two things."""
+    """An index of 36 documents about two things, and one that a question is made of."""
     folder = tmp_path_factory.mktemp("topics")
     for i in range(18):
         (folder / f"key{i}.txt").write_text(f"turn the key in the lock {WORDS[i]}\n", encoding="utf-8")
         (folder / f"call{i}.txt").write_text(
             f"people call a number {WORDS[i]} people call\n", encoding="utf-8"
         )
+    (folder / "lost.txt").write_text("If the key is lost, call a number.\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
         yield [search.Index.build(folder, model=str(tiny_model))]
@@ -101,3 +103,17 @@ def test_a_frame_selects_documents_to_open_and_to_search_in(
     assert browser.current_url.endswith("/")  # dragging followed no link
     chosen.find_element(By.CSS_SELECTOR, "button").click()
     assert not chosen.text and browser.execute_script(FOCUS) == []
+
+
+def test_the_start_page_with_everything_is_accessible_and_fits(
+    open_page: OpenPage, indexes: list[Index], drawn: DocumentMap
+) -> None:
+    pin(indexes[0].path, "who has the key?")
+    name = next(iter(drawn.groups))
+    try:
+        browser = open_page()
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, ".sample .bar .seg"))
+        for path in ("/", "/?" + urlencode({"where": f'map.topic="{name}"'}), "/map?q=key"):
+            assert_accessible(open_page(path), path)
+    finally:
+        pin(indexes[0].path, "who has the key?", keep=False)

@@ -415,24 +415,25 @@ def pages(indexes: list[Index]) -> list[str]:
     ]
 
 
-def test_every_page_is_accessible_and_fits(
-    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
-) -> None:
-    """Wide and light, then narrow and dark: each page is loaded once, and all rules but those of colours and sizes are
-    tried once, as they concern the elements only."""
-    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+def assert_accessible(browser: webdriver.Chrome, path: str) -> None:
+    """Try all rules on an open page that is wide and light, then those of colours and sizes, narrow and dark."""
     run = """
         const wanted = {runOnly: arguments[0], resultTypes: ["violations"], preload: false};
         axe.run(document, wanted).then((found) =>
           arguments[1](found.violations.map((one) => [one.id, one.nodes[0].html])));
     """
+    browser.execute_script((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    for width, scheme, rules in ((1280, "light", TAGS), (320, "dark", RULES_OF_THE_SCREEN)):
+        set_screen(browser, width, scheme)
+        assert browser.execute_async_script(run, rules) == [], (path, width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_every_page_is_accessible_and_fits(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
     for path in pages(indexes):
-        browser = open_page(path)
-        browser.execute_script(axe)
-        for width, scheme, rules in ((1280, "light", TAGS), (320, "dark", RULES_OF_THE_SCREEN)):
-            set_screen(browser, width, scheme)
-            assert browser.execute_async_script(run, rules) == [], (path, width)
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+        assert_accessible(open_page(path), path)
 
 
 def test_printing_keeps_shades_and_sums(

@@ -221,6 +221,19 @@ def test_a_map_with_topics_names_them_and_the_chosen_one_lists_its_documents(
     assert hits and {index.passage(id_).document for id_ in hits} <= own
 
 
+def test_the_map_of_a_query_lists_the_documents_of_its_hits_beside_it(
+    client: TestClient, index: Index
+) -> None:
+    page = client.get("/map", params={"q": QUERY}).text
+    best = {}
+    for hit in index.query(QUERY):
+        best.setdefault(hit.document_id, hit)
+    drawing, _, listed = page.partition("</figure>")
+    assert len(best) > 1 and drawing.count("is-hit") == len(best)
+    ranks = re.findall(r'href="/documents/(\d+)\?[^"]*"><b>(\d+)</b>', listed)
+    assert ranks == [(str(id_), str(hit.rank)) for id_, hit in best.items()]
+
+
 def test_a_question_is_pinned_and_removed_by_a_form(client: TestClient, index: Index) -> None:
     fields = {"index": "notes", "q": "where is the <key>?", "keep": "1", "to": "start"}
     answer = client.post("/pins", data=fields, follow_redirects=False)

@@ -12,7 +12,7 @@ from search.records.document_map import OTHER, TOPIC_FIELD, DocumentMap
 from search.records.hits import Hit
 from search.render.format import one_line
 from search.render.page.document import Page, drawn
-from search.render.page.hit_list import PageRequest
+from search.render.page.hit_list import HitView, PageRequest
 
 WIDTH, HEIGHT = 640, 600
 _MARGIN, _LINE, _LETTER = 24, 20, 7.6  # of the drawing, of a name and of its letters, on average
@@ -114,12 +114,18 @@ def document_map(map_: DocumentMap, request: PageRequest, hits: Sequence[Hit] = 
 
     Args:
         request: index and query; the marks of a map without hits are no links, so it can be a file.
-        hits: hits whose documents are emphasised.
+        hits: hits whose documents are emphasised and listed, best first.
     """
-    best, title = {hit.document_id: hit for hit in reversed(hits)}, f"Map of {one_line(request.index)}"
-    groups = map_groups(map_, request if hits else None)
-    return Page(
-        title,
-        title,
-        drawn("map.html", map=map_, request=request, hits=best, groups=groups, position=position),
+    title, best = f"Map of {one_line(request.index)}", dict[int, Hit]()
+    for hit in hits:  # of a document the best one
+        best.setdefault(hit.document_id, hit)
+    body = drawn(
+        "map.html",
+        map=map_,
+        request=request,
+        hits=best,
+        groups=map_groups(map_, request if hits else None),
+        position=position,
+        listed=[HitView(hit) for hit in best.values()],
     )
+    return Page(title, title, body)
