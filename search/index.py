@@ -29,7 +29,7 @@ from search.records.options import (
     SimilarOptions,
 )
 from search.records.reports import Upserted
-from search.searcher import Searcher, combined_filter, encoder_from, take_encoder
+from search.searcher import Searcher, encoder_from, take_encoder
 from search.store.analyzer import Analyze, Analyzer
 from search.store.contents import require_contents
 from search.store.layout import (
@@ -881,7 +881,7 @@ class Index:
         """
         from search.ranking.duplicates import near_copies
 
-        return near_copies(self._searcher.store, threshold, combined_filter(where=where))
+        return near_copies(self._searcher.store, threshold, self._searcher.filter_of(where=where))
 
     def facets(
         self,

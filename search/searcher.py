@@ -35,6 +35,7 @@ from search.ranking.question import (
 )
 from search.ranking.rank import ScoreScale, rank_passages, ranked, require_same_passage, scored
 from search.ranking.selection import Selection
+from search.ranking.verdict import FIRST_HITS
 from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
 from search.records.memory_document import document_id
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.filter_text import Filter
     from search.records.memory_document import Document
+    from search.records.suggestions import Suggestion
     from search.records.tokens import Layer
     from search.store.analyzer import Analyzer
     from search.store.conditions import Where
@@ -138,6 +140,8 @@ class Searcher:
         self._load_encoder = Encoder.of
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._map: tuple[int, DocumentMap] | None = None  # of a generation
+        self._suggestions: tuple[int, tuple[Suggestion, ...]] | None = None  # of a generation
+        self._suggesting = threading.Lock()
         self._counterfactuals: dict[Hashable, Counterfactual] = {}
         self._namespaces: dict[str, Searcher] = {}
         self._lock = threading.Lock()
@@ -326,10 +330,10 @@ class Searcher:
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         if vector is None and is_list(text) and any(filter_options.values()):
-            return self.listed(combined_filter(**filter_options), Selection.of(k, **selection_options))
+            return self.listed(self.filter_of(**filter_options), Selection.of(k, **selection_options))
         question: str | Question = ""
         if vector is not None and not text:
-            where = combined_filter(**filter_options)
+            where = self.filter_of(**filter_options)
             ranking_options.setdefault("mode", "dense")
         else:
             question, where = self.parse(text, **filter_options)
@@ -455,7 +459,7 @@ class Searcher:
         selection_options, filter_options, link_options = split_options(
             options, SelectionOptions, FilterOptions, LinkOptions
         )
-        where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
+        where, selection = self.filter_of(**filter_options), Selection.of(k, **selection_options)
         dense, unlinked = Ranking.of(mode="dense"), bool(link_options.get("unlinked"))
         if unlinked and same_document:
             raise InputError("'unlinked' leaves the document itself out. Omit same_document or unlinked.")
@@ -599,8 +603,9 @@ class Searcher:
     def ids(self, where: Filter | None, limit: int | None, offset: int) -> list[str]:
         """Return the IDs of documents; see `Index.ids`."""
         _require_part(limit, offset)
+        condition = self.filter_of(where=where)
         with self.store.reading() as snapshot:
-            passing = snapshot.passing(combined_filter(where=where))
+            passing = snapshot.passing(condition)
             return snapshot.document_names(passing, limit, offset)
 
     def chosen(
@@ -647,13 +652,14 @@ class Searcher:
     def facets(self, where: Filter | None, among: Sequence[Hit] | None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search; see `Index.facets`."""
         ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
+        condition = self.filter_of(where=where)
         with self.store.reading() as snapshot:
             if among:
                 stored = snapshot.stored([hit.passage_id for hit in among])
                 for hit in among:
                     if hit.passage_id in stored:  # others are gone since the query
                         require_same_passage(hit, stored[hit.passage_id])
-            return snapshot.facets(combined_filter(where=where), ids)
+            return snapshot.facets(condition, ids)
 
     @encodes_pending
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
@@ -840,10 +846,56 @@ class Searcher:
                 cached = self._map = generation, document_map(snapshot)
         return cached[1]
 
+    def filter_of(self, **filters: Unpack[FilterOptions]) -> Where | None:
+        """Combine the filters of a query into one; None if there are none. Topics of the map become documents."""
+        if not [value for value in filters.values() if value is not None]:
+            return None
+        from search.ranking.where import combined, has_topics
+
+        where = combined(**filters)
+        if where is None or not has_topics(where):
+            return where
+        from search.ranking.topics import with_topics
+
+        return with_topics(where, self.map())
+
+    @property
+    def latest_suggestions(self) -> tuple[Suggestion, ...] | None:
+        """Suggestions of the current generation; None if they have not been made."""
+        cached = self._suggestions
+        return cached[1] if cached and cached[0] == self.generation else None
+
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Return questions that the index can answer, with their first hits; the hit of the first one is explained.
+
+        At most 24 queries are asked, and the result is cached until the index changes. An index with pending passages,
+        or one on a server, has none; the former is asked again next time.
+        """
+        from search.explaining.tracers import can_trace
+        from search.ranking.suggestions import candidates, suggestions
+
+        with self._suggesting:  # whoever asks meanwhile waits for the same answer
+            if (latest := self.latest_suggestions) is not None:
+                return latest
+            generation = self.generation
+            with self.store.reading() as snapshot:
+                if len(snapshot.pending):
+                    return ()
+                proposed = candidates(snapshot)
+            answered = suggestions(proposed, lambda question: self.query(question, FIRST_HITS))
+            if answered and can_trace(self.encoder):
+                first = answered[0]
+                (why,) = self.explain(first.question, [first.hit])
+                answered = (replace(first, hit=replace(first.hit, explanation=why)), *answered[1:])
+            self._suggestions = generation, answered
+            return answered
+
     def passes(self, where: str) -> bool:
         """Return True if a filter is valid and some passage passes it; always False for an index on a server."""
-        with suppress(SearchError), self.store.reading() as snapshot:
-            ids = snapshot.passing(combined_filter(where=where))
+        with suppress(SearchError):
+            condition = self.filter_of(where=where)
+            with self.store.reading() as snapshot:
+                ids = snapshot.passing(condition)
             return not snapshot.approximate and ids is not None and len(ids) > 0
         return False
 
@@ -874,7 +926,7 @@ class Searcher:
             where = filter_text(filters.get("where"))
             text, filters["where"] = parse_query(query, where, self.passes)
             question, _ = with_identifiers(text, lambda word: self.passes(f'text:"{word}"'))
-        return question, combined_filter(**filters)
+        return question, self.filter_of(**filters)
 
     def absences(self, query: Query) -> list[Absence]:
         """Return the identifiers and misspelt words of a query that no passage has; see `search.ranking.spelling`."""
@@ -928,15 +980,6 @@ class Searcher:
         from search.explaining.explainer import Explainer
 
         return Explainer(self.store, self.encoder, query, ranking, layer)
-
-
-def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
-    """Combine the filters of a query into one; None if there are none."""
-    if not [value for value in filters.values() if value is not None]:
-        return None
-    from search.ranking.where import combined
-
-    return combined(**filters)
 
 
 def _passages_of(snapshot: Snapshot, target: AnyHit) -> tuple[int, ...]:

@@ -137,7 +137,9 @@ SMALL: dict[str, MakeArguments] = {
     "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "exact", "--repeats", "1",
                         "--queries", "3"],
     "documents": lambda p: ["--documents", "20", "--turns", "1", "--upserts", "2"],
+    "suggestions": lambda p: [pages(p / "pages"), "--most", "2", "--show"],
     "tenants": lambda p: ["--tenants", "3", "--documents", "5", "--queries", "3"],
+    "topics": lambda p: [pages(p / "pages"), "--numbers", "2"],
     "unchanged": lambda p: ["--files", "5", "--repeats", "1", "--wait", "0"],
 }  # fmt: skip
 

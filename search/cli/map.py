@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
     """Draw a map of an index: similar documents are close together.
 
-    Without --png and --html, prints the number of documents in each of the largest folders; or by kind, if most
-    documents are in no folder.
+    Without --png and --html, prints its topics with their numbers of documents: groups of similar documents, named by
+    their typical words. Fewer than 30 documents have their folders or kinds instead.
     """
     from search.index import Index, searcher_of
     from search.render import hits as draw
@@ -35,7 +35,7 @@ def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
 def _drawn(map_: DocumentMap, name: str, kind: str) -> Any:
     from search.render import page, picture
     from search.render.page.hit_list import PageRequest
-    from search.render.page.search import document_map as page_of
+    from search.render.page.map import document_map as page_of
 
     return (
         picture.document_map(map_, name)

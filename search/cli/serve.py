@@ -100,7 +100,7 @@ def serve(
 
 
 def _prepare(served: AppState, address: str, quiet: bool, ends: threading.Event) -> None:
-    """Load what the first queries need, then open the page in a browser, then make the maps of the start page."""
+    """Load what the first queries need, open the page in a browser, then make the maps and questions of start pages."""
     served.warm(ends, partial(note, quiet=quiet))
     if address and not ends.is_set():
         import webbrowser
@@ -112,6 +112,7 @@ def _prepare(served: AppState, address: str, quiet: bool, ends: threading.Event)
         if not ends.is_set():
             with suppress(SearchError):
                 searcher_of(index).map()
+                searcher_of(index).suggestions()
 
 
 def _listening(host: str, port: int) -> socket.socket:

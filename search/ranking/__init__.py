@@ -17,5 +17,6 @@ unlinked.py   documents near to one that it is not linked with
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
-document_map.py  documents as points in two dimensions
+document_map.py  documents as points in two dimensions; topics.py: their groups, with names
+suggestions.py  questions that the index can answer
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from posixpath import commonpath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.document_map import OTHER, DocumentMap, MapPoint
+from search.ranking.topics import groups_of, names_of, number_of_topics, words_of
+from search.records.document_map import FEWEST_DOCUMENTS, OTHER, DocumentMap, GroupedBy, MapPoint
 
 if TYPE_CHECKING:
     from search.store.snapshot import Snapshot
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MAX_POINTS = 5_000
 _MAX_PASSAGES = 15_000  # embeddings that are read; of longer documents the first passages count
 _MAX_GROUPS = 4
+_MAX_TEXTS = 5_000  # passages whose words are read, for names of topics
 
 
 def document_map(snapshot: Snapshot) -> DocumentMap:
@@ -35,7 +37,8 @@ def document_map(snapshot: Snapshot) -> DocumentMap:
     starts = np.cumsum([0, *lengths[:-1]])
     means = np.add.reduceat(snapshot.embeddings(ids), starts, axis=0) / np.array(lengths)[:, None]
     coordinates, explained = _principal(means)
-    grouped_by, groups = _groups([row[1] for row in sample], [row[3] for row in sample])
+    topics = _topics(snapshot, means, [passages[row[0]] for row in sample])
+    grouped_by, groups = topics or _groups([row[1] for row in sample], [row[3] for row in sample])
     points = tuple(
         MapPoint(id_, name, title, group, round(float(x), 4), round(float(y), 4))
         for (id_, name, title, _), group, (x, y) in zip(sample, groups, coordinates, strict=True)
@@ -60,7 +63,19 @@ def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
     return np.clip(coordinates / np.where(limits > 0, limits, 1), -1, 1), explained
 
 
-def _groups(names: list[str], kinds: list[str]) -> tuple[Literal["folder", "kind"], list[str]]:
+def _topics(
+    snapshot: Snapshot, means: np.ndarray, passages: list[list[int]]
+) -> tuple[GroupedBy, list[str]] | None:
+    """Return the topic of each document; None for few documents, or if fewer than two topics have a name."""
+    if len(means) < FEWEST_DOCUMENTS:
+        return None
+    groups = groups_of(means, number_of_topics(len(means))).tolist()
+    most = max(1, _MAX_TEXTS // len(passages))
+    names = names_of(groups, words_of(snapshot, [own[:most] for own in passages]))
+    return ("topic", [names.get(group, OTHER) for group in groups]) if len(names) > 1 else None
+
+
+def _groups(names: list[str], kinds: list[str]) -> tuple[GroupedBy, list[str]]:
     """Return the criterion, and the group of each document: its folder below the common folder, or its kind."""
     around = commonpath([name.rpartition("/")[0] for name in names])
     inner = [name.removeprefix(around).lstrip("/") for name in names]

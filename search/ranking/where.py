@@ -8,7 +8,7 @@
                 | field ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value
                 | field "in" "(" value {"," value} ")"
     field       = path | name | kind | title | heading | page | size | mtime | text, or a name from the metadata or
-                  from annotations: parts joined by "."
+                  from annotations: parts joined by "."; "map.topic" is the topic of a document on the map
     part, value = a word, or quoted: "a b" or 'a b'; write a quote inside quotes twice
 
 Case does not matter in keywords and in names of fields. Every condition is either true or false for a passage:
@@ -27,6 +27,7 @@ from datetime import datetime, timedelta
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
+from search.records.document_map import TOPIC_FIELD
 from search.records.documents import BUILT_IN_FIELDS
 from search.records.filter_text import Filter, filter_text
 from search.store.conditions import (
@@ -37,6 +38,7 @@ from search.store.conditions import (
     Not,
     Value,
     Where,
+    comparisons,
     local_time,
     wrong,
 )
@@ -94,6 +96,16 @@ def combined(where: Filter | None = None, **limits: str | None) -> Where | None:
     conditions += [_limit(name, time) for name, time in limits.items() if time is not None]
     joined = Joined("and", tuple(conditions))
     return Where(text or " and ".join(limits), joined) if conditions else None
+
+
+def is_of_topic(field: Field) -> bool:
+    """Return True for the field that means the topics of the map; see `search.ranking.topics`."""
+    return field.column == "metadata" and field.name.casefold() == TOPIC_FIELD
+
+
+def has_topics(where: Where) -> bool:
+    """Return True if a filter has conditions on topics."""
+    return any(is_of_topic(leaf.field) for leaf in comparisons(where.condition))
 
 
 def _limit(name: str, time: str) -> Condition:

@@ -13,6 +13,7 @@ evaluations.py   Evaluation, Comparison, Estimate
 model_cards.py   ModelCard: published facts about an embedding model
 exports.py       FaissExport, VectorExport, Measurement of a FAISS index
 document_map.py  DocumentMap: documents as points
+suggestions.py   Suggestion: a question that the index can answer
 memory_document.py  Document of an index of documents from memory; own_embedding.py: embeddings that it brings
 reports.py       Progress, Changes, Report, Status, CheckReport
 rows.py          rows of tables of other libraries

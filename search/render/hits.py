@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 from rich.text import Text
 
-from search.records.document_map import DocumentMap
+from search.records.document_map import TOPIC_FIELD, DocumentMap
 from search.records.documents import PLAIN_KINDS
 from search.records.hits import Cluster, Hit, Surroundings, VerdictWords
 from search.records.visible_text import VisibleText
@@ -184,11 +184,13 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
 
 @as_text
 def document_map(canvas: Canvas, map_: DocumentMap) -> None:
-    """Draw the folders or kinds of the documents on a map with their numbers of documents."""
+    """Draw the topics, folders or kinds of the documents on a map with their numbers of documents."""
     documents = f"{counted(map_.documents, 'document')}, {len(map_.points):,} on the map"
     canvas.line(f"{documents}, by {map_.grouped_by}:", style="bold")
     for group, count in map_.groups.items():
         canvas.line(f"{count:>8,}  ", (one_line(group), "cyan"))
+    if map_.grouped_by == "topic" and map_.is_complete:
+        canvas.dim(f"To search in one, add to a query: --where '{TOPIC_FIELD}=\"NAME\"'")
     canvas.dim("To draw it, add: --png FILE or --html FILE")
 
 

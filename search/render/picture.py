@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from search.records.comparisons import Similarities
-from search.records.document_map import DocumentMap
+from search.records.document_map import OTHER, DocumentMap
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.render.format import headings, letters, named, one_line, where
@@ -220,12 +220,24 @@ def scatter(axes: Axes | None, map_: DocumentMap) -> Axes:
         from matplotlib import pyplot
 
         _, axes = pyplot.subplots(figsize=(8, 7), layout="constrained")
-    for group, colour, marker in zip(map_.groups, _MAP_COLOURS, _MAP_MARKERS, strict=False):
+    for number, group in enumerate(map_.groups):
+        colour, marker = _MAP_COLOURS[-1], _MAP_MARKERS[-1]
+        if group != OTHER:  # of the fifth group on, the colours return with other markers
+            kinds = len(_MAP_COLOURS) - 1
+            colour, marker = (
+                _MAP_COLOURS[number % kinds],
+                _MAP_MARKERS[(number + number // kinds) % kinds],
+            )
         points = [point for point in map_.points if point.group == group]
         xs, ys = [point.x for point in points], [point.y for point in points]
         axes.scatter(xs, ys, s=22, c=colour, marker=marker, alpha=0.8, label=f"{group} · {len(points):,}")
     axes.set(xticks=[], yticks=[])
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=5, frameon=False)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.02),
+        ncols=5 if map_.grouped_by != "topic" else 3,
+        frameon=False,
+    )
     return axes
 
 

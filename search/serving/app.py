@@ -57,6 +57,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     )
     app.openapi = cache(partial(openapi_document, app, needs_token=bool(settings.token)))  # type: ignore[method-assign]
     app.state.served, app.state.limiter, app.state.writes = served, limiter, writes
+    app.state.allows_pins = settings.allows_pins
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)

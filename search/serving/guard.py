@@ -82,6 +82,11 @@ class Settings:
             raise InputError(f"a token needs at least {SHORTEST_TOKEN} ASCII characters, without spaces.")
 
     @property
+    def allows_pins(self) -> bool:
+        """True if questions can be pinned: clients may write, or all are on this machine and need no token."""
+        return self.writable or not self.token
+
+    @property
     def trusted_hosts(self) -> list[str]:
         """Host names that a request may have; any if a token is required."""
         return ["*"] if self.token else ["localhost", "127.0.0.1", "[::1]", "::1", self.host]

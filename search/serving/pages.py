@@ -1,44 +1,52 @@
 """Handlers of the web pages (search, document, explanations, comparison of texts), and their scripts and styles."""
 
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.tracers import can_trace
 from search.index import Index, searcher_of
 from search.indexes import absences
 from search.ranking.question import name_of_example, without_operators
+from search.ranking.selection import Selection
 from search.ranking.sentences import AnsweringSentences, by_keywords
 from search.records import option_tools
 from search.records import options as declared
 from search.records.contents import DocumentText, Facet
+from search.records.document_map import DocumentMap
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
-from search.records.options import RankingOptions, RankOptions
+from search.records.options import FilterOptions, RankingOptions, RankOptions
+from search.records.suggestions import Suggestion
 from search.render import json, page
 from search.render.format import no_hits
 from search.render.hits import body_start
-from search.render.page import comparison, reading, search, why
+from search.render.page import comparison, reading, search, start, why
+from search.render.page import map as map_page
 from search.render.page.document import Page, Site, assets, document
 from search.render.page.hit_list import viewed
 from search.render.page.reference import api_reference
 from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, SearchRequest
-from search.serving.problems import FRAGMENT, as_page
+from search.serving.problems import FRAGMENT, Problem, as_page
+from search.store.pins import pin, pins
 from search.texts import compare
 
-_REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _EXCERPT = 240  # characters of the sentences that are shown
+_NEWEST, _MOST_DATED = (
+    6,
+    2_000,
+)  # documents of the start page, and those among which the newest are looked for
 _NEAR = 8  # documents that are near to one and not linked with it
 _OLD_LINK = "the index has changed since this link was made. Search again."
 
@@ -135,9 +143,7 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
     """The start page, or the hits of a query."""
     names = request.app.state.served.indexes
     if not (params.q.strip() or params.more):
-        return search.start(
-            params.named(), index.status(), _examples(index), names, searcher_of(index).map()
-        )
+        return start.start(params.named(), _start_view(index, params, request), names)
     is_for_facets = params.facets and FRAGMENT in request.headers  # the page has the hits already
     try:
         result = (
@@ -147,20 +153,81 @@ def hits(index: Index, params: PageParams, request: Request) -> Page:
         )
     except InputError as error:
         result = search.SearchView(index.generation, problem=str(error))
-    return search.search(params.named(), result, names)
+    pinned = params.q.strip() in pins(index.path) if request.app.state.allows_pins else None
+    return search.search(params.named(), result, names, pinned)
+
+
+def _start_view(index: Index, params: PageParams, request: Request) -> start.StartView:
+    """Return what the start page says about an index; suggestions only if they have been made.
+
+    Args:
+        params: its filter lists documents instead of questions.
+    """
+    suggested = searcher_of(index).latest_suggestions
+    map_, status = DocumentMap((), {}, 0, 0.0), index.status()
+    with suppress(InputError):  # an index on a server cannot list its documents
+        map_ = searcher_of(index).map()
+    is_small = map_.points and map_.grouped_by != "topic" and status.documents <= _MOST_DATED
+    folders = [facet for facet in index.facets() if facet.field == "folder"] if is_small else []
+    newest = Selection.of(_NEWEST, sort="date")
+    listed = None
+    if params.named().is_filtered:
+        options = option_tools.select_options(params.ranking_options(FilterOptions), FilterOptions)
+        listed = index.query("", start.MOST_LISTED, **options)
+    return start.StartView(
+        status,
+        map_,
+        folders[0].values if folders else (),
+        searcher_of(index).listed(None, newest) if is_small else (),
+        listed,
+        None if suggested is None else _questions(index, suggested),
+        pins(index.path),
+        request.app.state.allows_pins,
+    )
 
 
 @view("/map", PageParams)
 def on_map(index: Index, params: PageParams, request: Request) -> Page:
     """The map of the documents; those of the hits are emphasised."""
-    return search.document_map(searcher_of(index).map(), params.named(), _query(index, params, params.k))
+    return map_page.document_map(
+        searcher_of(index).map(), params.named(), _query(index, params, params.k)
+    )
 
 
-def _examples(index: Index) -> list[str]:
-    """Return three titles of documents as queries to try."""
-    titles = {_REPLY.sub("", document.title) for document in searcher_of(index).documents_named("", 400)}
-    fit = sorted(title for title in titles if 2 <= len(title.split()) <= 7 and title.isprintable())
-    return fit[:: max(1, len(fit) // 3)][:3]
+@view("/questions", PageParams, pinned=False)
+def questions(index: Index, params: PageParams, request: Request) -> Page:
+    """Questions that the index can answer; the start page inserts them when they have been made."""
+    return start.questions(params.named(), _questions(index, searcher_of(index).suggestions()))
+
+
+def _questions(index: Index, suggested: Sequence[Suggestion]) -> start.QuestionList:
+    """Return suggestions with the first hit of the first one, as the page of hits has it."""
+    hits = [suggestion.hit for suggestion in suggested[:1]]
+    shaded = bool(hits and hits[0].explanation)
+    keywords = searcher_of(index).highlights(suggested[0].question, hits) if hits and not shaded else ()
+    views = viewed(hits, keywords, _answering(hits, keywords, shaded), shaded=shaded)
+    return start.QuestionList(suggested, views[0] if views else None)
+
+
+@router.post("/pins", include_in_schema=False)
+async def pin_question(request: Request) -> Response:
+    """Pin a question, or remove it: a form with `index`, `q`, `keep` (1 or 0), and `to`, the page to return to."""
+    state = request.app.state
+    if not state.allows_pins:
+        detail = "questions can be pinned on the machine of the server, or with: seewhy serve --writable"
+        raise Problem(403, "read-only", detail)
+    body = (await request.body()).decode("utf-8", "replace")
+    fields = {name: values[-1] for name, values in parse_qs(body).items()}
+    name, question = fields.get("index") or state.served.first, fields.get("q", "")
+
+    def store() -> None:
+        pin(state.served.index(name).path, question, keep=fields.get("keep") != "0")
+
+    await state.limiter.run(store)
+    if FRAGMENT in request.headers:
+        return Response(status_code=204)
+    query = {"index": name, "q": question} if fields.get("to") == "hits" else {"index": name}
+    return RedirectResponse(f"/?{urlencode(query, errors='replace')}", 303)
 
 
 def _query(index: Index, params: PageParams, k: int, **more: Any) -> Hits:

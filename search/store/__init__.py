@@ -23,6 +23,7 @@
     files.py        files in the folder of an index: refuses links, deletes only its own files; one writer at a time
     checking.py     checks and repair of an index
     home.py         the user's data folder; commands that messages suggest
+    pins.py         the questions that the user has pinned
     contents.py     documents from memory, as far as a file can be read; namespaces.py: their namespaces
     earlier_format.py  an index of an earlier format
 

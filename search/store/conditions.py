@@ -81,7 +81,7 @@ class Field:
     """The field of a condition.
 
     Attributes:
-        column: one of `BUILT_IN_FIELDS`, or "metadata".
+        column: one of `BUILT_IN_FIELDS`, "metadata", or "document": the ID, for a topic of the map.
         parts: for a field of metadata, its name as typed, split at the dots.
         at: position of the field in the filter's text, from 0.
     """

@@ -66,6 +66,7 @@ _COLUMNS = {
     "metadata": "documents.metadata",
     "heading": "passages.heading",
     "page": "passages.page",
+    "document": "documents.id",  # instead of topics of the map
 }
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
@@ -147,8 +148,8 @@ class _Query:
         column, operator, values = condition.field.column, condition.operator, condition.values
         if column == "kind" and operator == "=":
             return self._compared(condition, [value.folded for value in values])
-        # The parser allows only numbers here.
-        if column in ("page", "size") and operator not in (":", "has"):
+        # There are only numbers here.
+        if column in ("page", "size", "document") and operator not in (":", "has"):
             return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 

@@ -20,6 +20,7 @@ import pytest
 import search
 from search import Index
 from search.index import searcher_of
+from search.store.pins import pins
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
@@ -342,6 +343,29 @@ def test_recent_queries_stay_in_the_browser_and_can_be_deleted(
     assert browser.execute_script("return localStorage.length") == 0
 
 
+def test_a_star_pins_a_question_to_the_start_page_and_removes_it(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
+    browser = open_page(f"/?q={QUERY}")
+    star = ".verdict .star"
+    until(lambda: is_complete(browser))
+    browser.find_element(By.CSS_SELECTOR, star).click()
+    until(lambda: browser.find_element(By.CSS_SELECTOR, star).get_attribute("aria-pressed") == "true")
+    assert pins(indexes[0].path) == (QUERY,)
+    open_page()
+    pinned = browser.find_elements(By.CSS_SELECTOR, "ul.pins > li")
+    assert next(item.text for item in pinned if item.is_displayed()) == QUERY
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star[aria-pressed=true]").click()
+    until(lambda: not pins(indexes[0].path))
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star").click()
+    until(lambda: pins(indexes[0].path) == (QUERY,))
+    open_page(script=False)
+    browser.find_element(By.CSS_SELECTOR, "ul.pins .star").click()
+    until(
+        lambda: not pins(indexes[0].path) and not browser.find_elements(By.CSS_SELECTOR, "ul.pins > li")
+    )
+
+
 def test_search_why_and_filters_work_without_scripts(
     open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
 ) -> None:
@@ -400,24 +424,25 @@ def pages(indexes: list[Index]) -> list[str]:
     ]
 
 
-def test_every_page_is_accessible_and_fits(
-    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
-) -> None:
-    """Wide and light, then narrow and dark: each page is loaded once, and all rules but those of colours and sizes are
-    tried once, as they concern the elements only."""
-    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+def assert_accessible(browser: webdriver.Chrome, path: str) -> None:
+    """Try all rules on an open page that is wide and light, then those of colours and sizes, narrow and dark."""
     run = """
         const wanted = {runOnly: arguments[0], resultTypes: ["violations"], preload: false};
         axe.run(document, wanted).then((found) =>
           arguments[1](found.violations.map((one) => [one.id, one.nodes[0].html])));
     """
+    browser.execute_script((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    for width, scheme, rules in ((1280, "light", TAGS), (320, "dark", RULES_OF_THE_SCREEN)):
+        set_screen(browser, width, scheme)
+        assert browser.execute_async_script(run, rules) == [], (path, width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_every_page_is_accessible_and_fits(
+    open_page: Callable[..., webdriver.Chrome], indexes: list[Index]
+) -> None:
     for path in pages(indexes):
-        browser = open_page(path)
-        browser.execute_script(axe)
-        for width, scheme, rules in ((1280, "light", TAGS), (320, "dark", RULES_OF_THE_SCREEN)):
-            set_screen(browser, width, scheme)
-            assert browser.execute_async_script(run, rules) == [], (path, width)
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+        assert_accessible(open_page(path), path)
 
 
 def test_printing_keeps_shades_and_sums(

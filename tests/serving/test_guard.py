@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from search import Index, InputError
 from search.serving import create_app
+from search.store.pins import pins
 from tests.serving.conftest import ADDRESS, server_process
 
 TOKEN = "a-token-of-none-and-nobody"
@@ -78,6 +79,23 @@ def test_a_foreign_link_may_open_a_page_but_load_nothing_else(client: TestClient
         assert client.get("/?q=key", headers={**LINK, "sec-fetch-dest": kind}).status_code == 403
     own = {"origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
     assert client.get(SEARCH, headers=own).status_code == 200
+
+
+def test_foreign_pages_pin_nothing_and_neither_do_clients_of_a_shared_server_that_only_reads(
+    make_client: MakeClient, index: Index
+) -> None:
+    fields, token = {"q": "where is the key?"}, {"authorization": f"Bearer {TOKEN}"}
+    for headers in ({"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}, LINK):
+        assert make_client().post("/pins", data=fields, headers=headers).status_code == 403
+    shared = make_client(host="0.0.0.0", token=TOKEN)
+    assert shared.post("/pins", data=fields).status_code == 401
+    answer = shared.post("/pins", data=fields, headers=token)
+    assert (answer.status_code, answer.json()["code"]) == (403, "read-only")
+    assert "/pins" not in shared.get("/", headers=token).text
+    assert pins(index.path) == ()
+    writable = make_client(host="0.0.0.0", token=TOKEN, writable=True)
+    assert writable.post("/pins", data=fields, headers=token).status_code == 303
+    assert pins(index.path) == ("where is the key?",)
 
 
 def test_requests_of_foreign_pages_are_refused_even_with_the_token(make_client: MakeClient) -> None:

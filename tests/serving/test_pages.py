@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import search
-from search import Index
+from search import Encoder, Index
 from search.explaining import traced
 from search.explaining.explanation import TracedHits
 from search.explaining.traced import Traces
@@ -154,6 +154,105 @@ def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -
     assert page.count('class="hit"') == 0
 
 
+def test_the_start_page_has_questions_and_the_hit_of_the_first_one(
+    client: TestClient, index: Index, indexed: Path
+) -> None:
+    (indexed / "lost.md").write_text("# Lost\n\nIf the key is lost, call a number.\n", encoding="utf-8")
+    index.update()
+    first = client.get("/").text
+    assert 'data-address="/questions?' in first and "Questions these files answer" not in first
+    part = client.get("/questions", headers=FRAGMENT).text
+    start = client.get("/").text
+    assert "data-address" not in start
+    hit = index.query("What if the key is lost?", k=1)[0]
+    for source in (part, start):
+        assert links(source, r'href="(/\?[^"]+)"[^\n]+What if the key is lost') == [
+            "/?index=notes&q=What+if+the+key+is+lost%3F"
+        ]
+        (value,) = re.findall(r'<data value="([\d.]+)"', source)
+        assert float(value) == pytest.approx(hit.score, abs=1e-6)
+        parts = re.findall(r'data-m="([-\d.]+)" data-k="([-\d.]+)"', source)
+        assert sum(float(a) + float(b) for a, b in parts) == pytest.approx(hit.score, abs=1e-5)
+        assert links(source, r'class="open" href="([^"#]+)')[0].startswith(
+            f"/documents/{hit.document_id}?"
+        )
+
+
+def test_a_small_index_has_its_folders_and_newest_files_instead_of_a_map(
+    client: TestClient, index: Index
+) -> None:
+    start = client.get("/").text
+    assert '<figure class="map">' not in start
+    newest = index.query("", 6, where="size>=0", sort="date")
+    part = start.partition("Newest files")[2]
+    assert links(part, r'href="/documents/(\d+)') == [str(hit.document_id) for hit in newest]
+    (folder,) = [facet for facet in index.facets() if facet.field == "folder"]
+    addresses = links(start, r'href="(/\?[^"]*where=[^"]+)"')
+    assert len(addresses) == len(folder.values) == 1
+    for address, value in zip(addresses, folder.values, strict=True):
+        listed = client.get(address).text
+        assert f"{value.documents} document" in listed and "All documents</a>" in listed
+        own = {hit.document_id for hit in index.query("", 50, where=value.where)}
+        ids = links(listed.partition("All documents")[2].partition("</ul>")[0], r'href="/documents/(\d+)')
+        assert {int(id_) for id_ in ids} == own
+        assert f'type="hidden" name="where" value="{html.escape(value.where)}"' in listed
+
+
+def test_a_map_with_topics_names_them_and_the_chosen_one_lists_its_documents(
+    tmp_path: Path, tiny: Encoder
+) -> None:
+    index = Index.create(tmp_path / "topics", encoder=tiny)
+    texts = [f"turn the key in the lock {i}" for i in range(18)] + [
+        f"people call a number {i}" for i in range(18)
+    ]
+    index.upsert({"id": f"d{i}", "text": text} for i, text in enumerate(texts))
+    map_ = searcher_of(index).map()
+    name = next(name for name in map_.groups if name != "other")
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
+        start = client.get("/").text
+        assert start.count('<use href="#m') == 36 + len(map_.groups)
+        address = links(start, rf'<a href="(/\?[^"]+)"[^>]*><svg[^\n]+</svg><bdi>{name}</bdi>')[0]
+        chosen = client.get(address).text
+        assert f"{map_.groups[name]} documents in <b><bdi>{name}</bdi></b>" in chosen
+        assert (
+            chosen.count('class="f1 is-chosen"') == map_.groups[name] and 'aria-current="true"' in chosen
+        )
+        of_topic = client.get("/", params={"q": "key", "where": f'map.topic="{name}"', "k": 50}).text
+    own = {point.document for point in map_.points if point.group == name}
+    hits = {int(id_) for id_ in re.findall(r'<li class="hit[^"]*" id="h(\d+)"', of_topic)}
+    assert hits and {index.passage(id_).document for id_ in hits} <= own
+
+
+def test_the_map_of_a_query_lists_the_documents_of_its_hits_beside_it(
+    client: TestClient, index: Index
+) -> None:
+    page = client.get("/map", params={"q": QUERY}).text
+    best = {}
+    for hit in index.query(QUERY):
+        best.setdefault(hit.document_id, hit)
+    drawing, _, listed = page.partition("</figure>")
+    assert len(best) > 1 and drawing.count("is-hit") == len(best)
+    ranks = re.findall(r'href="/documents/(\d+)\?[^"]*"><b>(\d+)</b>', listed)
+    assert ranks == [(str(id_), str(hit.rank)) for id_, hit in best.items()]
+
+
+def test_a_question_is_pinned_and_removed_by_a_form(client: TestClient, index: Index) -> None:
+    fields = {"index": "notes", "q": "where is the <key>?", "keep": "1", "to": "start"}
+    answer = client.post("/pins", data=fields, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?index=notes")
+    start, hits = client.get("/").text, client.get("/", params={"q": fields["q"]}).text
+    assert "where is the &lt;key&gt;?</bdi>" in start and start.count('aria-pressed="true"') == 1
+    assert 'aria-label="Pin: where is the &lt;key&gt;?"' in hits and 'name="keep" value="0"' in hits
+    assert 'name="keep" value="1"' in client.get("/", params={"q": QUERY}).text
+    answer = client.post("/pins", data=fields | {"keep": "0"}, headers=FRAGMENT)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "&lt;key&gt;" not in client.get("/").text
+    assert client.post("/pins", data={"q": " "}).status_code == 400
+    assert client.post("/pins", data={"q": "a", "index": "none"}).status_code == 404
+    back = client.post("/pins", data={"q": "a b", "to": "hits"}, follow_redirects=False)
+    assert back.headers["location"] == "/?index=notes&q=a+b"
+
+
 def test_an_error_is_shown_in_the_page_and_the_form_keeps_its_input(client: TestClient) -> None:
     page = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE).text
     assert 'role="alert"' in page and 'name="where" form="ask" value="kind=("' in page and "\n" in page
@@ -173,7 +272,7 @@ def test_a_link_to_another_generation_says_that_the_index_has_changed(
 def test_static_files_are_small_and_may_be_cached(client: TestClient) -> None:
     addresses = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
     answers = [client.get(address) for address in addresses]
-    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 110_000
+    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 120_000
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
         assert client.get(f"/static/0/{name}").status_code == 404

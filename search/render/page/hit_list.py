@@ -30,7 +30,7 @@ Request = TypeVar("Request")
 IN_COLUMNS = tuple("code csv jsonl xlsx ods ics vcf".split())  # kinds whose lines are not joined
 HIDDEN = "hidden"
 _ROW_KINDS = ("csv", "jsonl", "xlsx", "ods")
-_COLUMNS, _LONGEST_CELL = 5, 32  # of a row of a table
+_COLUMNS, _LONGEST_CELL, _LONGEST_NAME = 5, 32, 60  # of a row of a table
 _MONTHS = "January February March April May June July August September October November December".split()
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 _ROWS = 3  # of an excerpt, of 88 characters, and two more if they end the passage
@@ -147,6 +147,13 @@ class HitView:
     def heading(self) -> str:
         """Title and headings, outermost first: "Lease \u203a 3 Deposit"; "" if there are none."""
         return headings(self.hit).replace(" > ", " \u203a ")
+
+    @property
+    def name(self) -> str:
+        """Title of the document, or its name; of a row of a table, its text."""
+        if self.hit.kind in _ROW_KINDS and "#" in self.hit.document:
+            return shortened(one_line(self.hit.text), _LONGEST_NAME)
+        return self.hit.title or self.hit.document.rpartition("/")[2]
 
     @property
     def in_columns(self) -> bool:

@@ -1,4 +1,4 @@
-"""The start page, the page of hits, and the map. An address contains the whole state of its page.
+"""The page of hits. An address contains the whole state of its page.
 
 They work without scripts, as forms with links; the scripts search while the user types, and replace the parts that
 have changed.
@@ -9,22 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 
 from markupsafe import Markup
 
 from search.records.contents import Facet
-from search.records.document_map import DocumentMap
 from search.records.explanations import STOP_WORDS
 from search.records.hits import Absence, Hit
 from search.records.options import WEIGHT
-from search.records.reports import Status
 from search.render.format import counted, verdict_line
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import NEVER_FOLDED, WEAKER, HitView, PageRequest
 from search.render.page.score_bar import full_width
 
-SCRIPTS = ("reading.js", "grid.js", "xray.js", "search.js")
+SCRIPTS = ("reading.js", "grid.js", "xray.js", "start.js", "search.js")
 MOST_FIELDS, MOST_VALUES = 5, 8
 # What a verdict on a question says on the page.
 VERDICTS = {
@@ -70,11 +67,14 @@ class SearchView:
     passages: int = 0
 
 
-def search(request: PageRequest, result: SearchView, indexes: Iterable[str] = ()) -> Page:
+def search(
+    request: PageRequest, result: SearchView, indexes: Iterable[str] = (), pinned: bool | None = None
+) -> Page:
     """Return the page of hits.
 
     Args:
         indexes: names of all indexes of the server.
+        pinned: True if the query is a pinned question; None if no question can be pinned.
     """
     ranked_by_default = request.weight is None and result.hits
     default = result.hits[0].hit.weight if ranked_by_default else WEIGHT
@@ -96,6 +96,7 @@ def search(request: PageRequest, result: SearchView, indexes: Iterable[str] = ()
         most=MOST_VALUES,
         weight=default if request.weight is None else request.weight,
         default=default,
+        pinned=pinned,
     )
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 
@@ -141,52 +142,3 @@ def picked(pick: Sequence[str]) -> str:
         whole = f"({condition})" if " and " in condition else condition
         by_field.setdefault(re.split(r"[=:<>]", condition)[0], []).append(whole)
     return " and ".join(f"({' or '.join(conditions)})" for conditions in by_field.values())
-
-
-def start(
-    request: PageRequest,
-    status: Status,
-    examples: Sequence[str],
-    indexes: Iterable[str],
-    map_: DocumentMap,
-) -> Page:
-    """Return the start page.
-
-    Args:
-        examples: queries to try.
-        indexes: names of all indexes of the server.
-    """
-    body = drawn(
-        "start.html",
-        site=Site("/", request.index, names := tuple(indexes)),
-        request=request,
-        documents=counted(status.documents, "document"),
-        updated=ago(status.updated),
-        examples=examples,
-        others=[name for name in names if name != request.index],
-        map=map_,
-    )
-    return Page(f"seewhy \u2013 search {request.index}", "", body, SCRIPTS)
-
-
-def document_map(map_: DocumentMap, request: PageRequest, hits: Sequence[Hit] = ()) -> Page:
-    """Return the page of a map.
-
-    Args:
-        request: index and query; the marks of a map without hits are no links, so it can be a file.
-        hits: hits whose documents are emphasised.
-    """
-    best, title = {hit.document_id: hit for hit in reversed(hits)}, f"Map of {request.index}"
-    return Page(title, title, drawn("map.html", map=map_, request=request, hits=best))
-
-
-def ago(moment: str) -> str:
-    """Return how long ago a time in RFC 3339 was: "5 minutes ago"; "" if there is none."""
-    if not moment:
-        return ""
-    then = datetime.fromisoformat(moment.replace("Z", "+00:00"))
-    seconds = (datetime.now(timezone.utc) - then).total_seconds()
-    for length, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= length:
-            return f"{counted(int(seconds // length), name)} ago"
-    return "just now"
