@@ -73,7 +73,8 @@ def groups_of(means: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         >>> groups_of(np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], dtype=np.float32), 2).tolist()
         [0, 1, 0]
     """
-    rows = _unit(means - means.mean(axis=0))
+    finite = np.nan_to_num(means, posinf=0.0, neginf=0.0)  # a damaged index may have others
+    rows = _unit(finite - finite.mean(axis=0))
     random = np.random.default_rng(0)
     best, lowest = np.zeros(len(rows), dtype=np.int64), -np.inf
     for _ in range(_STARTS):

@@ -30,6 +30,12 @@ def test_equal_documents_are_one_group() -> None:
     assert groups_of(np.ones((5, 3), dtype=np.float32), 3).tolist() == [0] * 5
 
 
+def test_an_embedding_that_is_no_number_does_not_count() -> None:
+    rows = np.array([[1, 0], [0, 1], [np.nan, 0], [1, 0], [np.inf, 1]], dtype=np.float32)
+    groups = groups_of(rows, 2).tolist()
+    assert groups[0] == groups[3] != groups[1]
+
+
 @pytest.mark.parametrize(
     ("documents", "topics"), [(1, 1), (30, 4), (59, 5), (91, 7), (128, 8), (5000, 8)]
 )

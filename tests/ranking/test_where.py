@@ -362,5 +362,5 @@ def test_each_filter_of_the_handbook_can_be_copied(tmp_path: Path, tiny_model: P
             counts[example] = len(index.query("a", k=10_000, mode="dense", where=example))
         except InputError as error:
             assert re.search("no document has a field|no such topic", str(error)), example
-    assert len(examples) == 14 and len(counts) >= 10
+    assert len(examples) == 15 and len(counts) >= 10
     assert sum(0 < count < passages for count in counts.values()) >= 7, counts
