@@ -21,7 +21,7 @@ from search.encoding.parameters import Parameters
 from search.encoding.pooling import Dense, combined, pooled_layers
 from search.encoding.static import StaticEngine
 from search.encoding.tokenizer import ModelInput
-from search.explaining.traced import Traces
+from search.explaining.traced import Tracer, Traces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _ROWS = 4096  # vectors in a pass, which limits the memory it needs
 
 
-class NumpyTracer:
+class NumpyTracer(Tracer):
     """Traces texts with the parameters of a converted model.
 
     Args:
@@ -60,13 +60,11 @@ class NumpyTracer:
         Rounding in float32 adds up to 3e-6 of such a vector, while a mean over tokens evens it out to 3e-7.
         """
         texts_at = _slices([len(text.tokens) for text in texts])
-        states, maps = [np.concatenate([self._inputs(text) for text in texts])], []
-        layers = self._layers
-        if precise and self._head.pooling in ("cls", "pooler", "lasttoken"):
-            with self._lock:
-                self._precise_layers = self._precise_layers or self._layers_in(np.float64)
-                layers = self._precise_layers
-            states[0] = states[0].astype(np.float64)
+        layers, dtype = self._layers_for(precise)
+        states, maps = (
+            [np.concatenate([self._inputs(text) for text in texts]).astype(dtype, copy=False)],
+            [],
+        )
         for layer in layers:
             state, of_layer = layer.hold(states[-1], texts_at)
             states.append(state)
@@ -77,8 +75,31 @@ class NumpyTracer:
         ]
         return NumpyTraces(states, maps, heads, texts_at)
 
+    def group_addends(self, text: ModelInput, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Pass the groups forward side by side: the hidden states, which decide the weights, are their sum."""
+        layers, dtype = self._layers_for(precise=True)
+        state = self._inputs(text).T
+        parts = [np.zeros((len(state), len(groups) + 1, state.shape[1]), dtype=dtype)]
+        for number, group in enumerate(groups):
+            parts[0][:, number, group] = state[:, group]
+        for layer in layers:
+            parts.append(layer.split(parts[-1]))
+        states = [_sum_of_parts(of_layer).T for of_layer in parts]
+        head = self._head.hold(states, self._encoder.skipped(text.role))
+        rows = {number: of_layer.transpose(1, 2, 0) for number, of_layer in enumerate(parts)}
+        constant = np.array([[0.0]] * len(groups) + [[1.0]], dtype=np.float32)
+        return head.forward(rows, constant)
 
-class StaticTracer:
+    def _layers_for(self, precise: bool) -> tuple[list[_Layer], Any]:
+        """Return the layers, and the type to compute in."""
+        if not (precise and self._head.pooling in ("cls", "pooler", "lasttoken")):
+            return self._layers, np.float32
+        with self._lock:
+            self._precise_layers = self._precise_layers or self._layers_in(np.float64)
+            return self._precise_layers, np.float64
+
+
+class StaticTracer(Tracer):
     """Traces texts with a table of token vectors, which are what the tokens add.
 
     Args:
@@ -207,6 +228,23 @@ def _by_row(gradient: Array, state: Array) -> NDArray[np.float64]:
     return np.einsum("knh,nh->kn", gradient, state).astype(np.float64)
 
 
+def _sum_of_parts(parts: Array) -> Array:
+    """Return the (h, n) sum of (h, m, n) parts, faster than NumPy along an axis in the middle."""
+    whole: Array = parts[:, 0].copy()
+    for part in range(1, parts.shape[1]):
+        whole += parts[:, part]
+    return whole
+
+
+def _product(x: Array, matrix: Array) -> Array:
+    """Return x @ matrix for (..., h) vectors, as a single product.
+
+    NumPy multiplies a stack of matrices one by one, which takes three times as long for the few tokens of a query.
+    """
+    product: Array = x.reshape(-1, x.shape[-1]) @ matrix
+    return product.reshape(*x.shape[:-1], matrix.shape[1])
+
+
 class _Linear:
     """y = x W^T + b."""
 
@@ -216,8 +254,15 @@ class _Linear:
         )
 
     def __call__(self, x: Array, constant: Array | float = 1.0) -> Array:
-        y: Array = x @ self.weight.T
+        y = _product(x, self.weight.T)
         y += constant * self.bias
+        return y
+
+    def of_columns(self, parts: Array) -> Array:
+        """Apply the map to the (h, m, n) parts of a sum, which are columns; the last part takes the bias."""
+        product: Array = self.weight @ parts.reshape(len(parts), -1)
+        y = product.reshape(-1, *parts.shape[1:])
+        y[:, -1] += self.bias[:, None]
         return y
 
 
@@ -242,6 +287,15 @@ class _Norm:
         y = x - x.mean(axis=-1, keepdims=True)
         y *= scale * self.weight
         y += constant * self.bias
+        return y
+
+    def split(self, parts: Array) -> Array:
+        """Return the (h, m, n) parts of the norm of a sum from its parts, which are columns."""
+        y = parts - parts.mean(axis=0)
+        whole = _sum_of_parts(y)
+        variance = np.einsum("hn,hn->n", whole, whole) / np.float32(len(whole))
+        y *= (self.weight[:, None] / np.sqrt(variance + self._eps))[:, None]
+        y[:, -1] += self.bias[:, None]
         return y
 
     def back(self, gradient: Array, scale: Array) -> Array:
@@ -293,6 +347,24 @@ class _Layer:
         up *= gate
         states, scale = self.norm.hold(middle + self.down(up))
         return states, _FrozenLayer(self, weights, attention_scale, gate, scale, texts_at)
+
+    def split(self, parts: Array) -> Array:
+        """Return the parts of the hidden states after this layer, from those before it, of a single text.
+
+        Args:
+            parts: (h, m, n) addends of the hidden states, which are their sum over m; the last part takes the biases.
+                Vectors are columns: BLAS multiplies a few of them faster so, because it reads the weights in the order
+                in which they are stored.
+        """
+        state = _sum_of_parts(parts)[:, None]
+        query, key = (linear.of_columns(state)[:, 0].T for linear in (self.query, self.key))
+        weights = self._weights(query, key)
+        value = self.value.of_columns(parts).reshape(len(weights), -1, parts.shape[2])
+        attended = (value @ weights.transpose(0, 2, 1)).reshape(parts.shape)
+        middle = self.attention_norm.split(parts + self.output.of_columns(attended))
+        up = self.up.of_columns(middle)
+        up *= self._gate(_sum_of_parts(up))[:, None]
+        return self.norm.split(middle + self.down.of_columns(up))
 
     def _weights(self, query: Array, key: Array) -> Array:
         """Return the (heads, n, n) attention weights of a text."""
@@ -352,21 +424,21 @@ class _FrozenLayer:
         added = self._added(gradient, layer.norm.bias)
         gradient = layer.norm.back(gradient, self.scale)
         added += self._added(gradient, layer.down.bias)
-        up = gradient @ layer.down.weight
+        up = _product(gradient, layer.down.weight)
         up *= self.gate
         added += self._added(up, layer.up.bias)
-        gradient += up @ layer.up.weight
+        gradient += _product(up, layer.up.weight)
         added += self._added(gradient, layer.attention_norm.bias)
         gradient = layer.attention_norm.back(gradient, self.attention_scale)
         added += self._added(gradient, layer.output.bias)
         turned = [weights.transpose(0, 2, 1) for weights in self.weights]
-        values = _attend(gradient @ layer.output.weight, turned, self.texts_at)
+        values = _attend(_product(gradient, layer.output.weight), turned, self.texts_at)
         added += self._added(values, layer.value.bias)
-        gradient += values @ layer.value.weight
+        gradient += _product(values, layer.value.weight)
         return gradient, added
 
     def _added(self, gradient: Array, bias: Array) -> NDArray[np.float64]:
-        of_rows = (gradient @ bias).astype(np.float64)
+        of_rows = _product(gradient, bias[:, None])[..., 0].astype(np.float64)
         return np.add.reduceat(of_rows, [at.start for at in self.texts_at], axis=1)
 
 
