@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]  # or float64, where texts are traced precisely
 
 _ROWS = 4096  # vectors in a pass, which limits the memory it needs
+_SMALL = 100**3  # multiplications up to which OpenBLAS does not copy the matrices of a product first
 
 
 class NumpyTracer(Tracer):
@@ -236,6 +237,15 @@ def _sum_of_parts(parts: Array) -> Array:
     return whole
 
 
+def _rows_at_once(height: int, width: int, columns: int) -> int:
+    """Return how many rows of a matrix to multiply with some columns at once, so that the product is a small one.
+
+    A copy of the weights takes as long as their product with the few tokens of a query.
+    """
+    most = _SMALL // (width * columns)
+    return next((rows for rows in (64, 48, 32, 24, 16, 8) if rows <= most and height % rows == 0), height)
+
+
 def _product(x: Array, matrix: Array) -> Array:
     """Return x @ matrix for (..., h) vectors, as a single product.
 
@@ -260,7 +270,9 @@ class _Linear:
 
     def of_columns(self, parts: Array) -> Array:
         """Apply the map to the (h, m, n) parts of a sum, which are columns; the last part takes the bias."""
-        product: Array = self.weight @ parts.reshape(len(parts), -1)
+        columns = parts.reshape(len(parts), -1)
+        rows = _rows_at_once(*self.weight.shape, columns.shape[1])
+        product: Array = self.weight.reshape(-1, rows, len(columns)) @ columns
         y = product.reshape(-1, *parts.shape[1:])
         y[:, -1] += self.bias[:, None]
         return y
