@@ -1,6 +1,6 @@
-"""How heavy is the search page, and how soon after the reply are its hits on the screen?
+"""How heavy is the search page, how soon after the reply are its hits on the screen, and what does the server compute?
 
-    python benchmarks/page.py FOLDER [--question TEXT] [--turns 5] [--picture FILE]
+    python benchmarks/page.py FOLDER [--question TEXT ...] [--turns 5] [--picture FILE] [--processor]
 
 Indexes the folder, serves it, and opens the page with ten hits in headless Chromium, each time with an empty cache. The
 weight is what the page loads, uncompressed: HTML, styles and scripts.
@@ -9,11 +9,17 @@ first paint of the page, styles and all; and, where the query is typed into a pa
 reply with the hits to the frame that shows them.
 
 `--picture` also takes the picture of the README: the question, and its first hit explained.
+
+`--processor` needs no browser. It measures the processor time of a process of `seewhy serve`, for the answers that a
+page asks for one after the other, with ten hits: the first one has the hits with their bars, for the shaded one the
+model has read the passages, the last one has the facets. They are compared with the search of the API in the same
+process; the answers take turns, each with all questions.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -21,15 +27,27 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
 
+import psutil
 from machine import headline
 
 from search import Index
+from search.serving.problems import FRAGMENT
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.end_to_end.conftest import chromium, serving
+from tests.serving.conftest import server_process
 
+# Answers of the server: the path, and the parameters besides the question.
+ANSWERS: dict[str, tuple[str, dict[str, int]]] = {
+    "search": ("/api/v1/search", {"k": 10}),
+    "first answer": ("/", {"unshaded": 1}),
+    "shaded answer": ("/", {}),
+    "facets": ("/", {"facets": 1}),
+}
+QUESTION = "Does a high cosine mean that two texts say the same?"
 WEIGHT = """
 const [page] = performance.getEntriesByType("navigation");
 const loaded = performance.getEntriesByType("resource");
@@ -62,18 +80,55 @@ field.dispatchEvent(new Event("input", {bubbles: true}));
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--question", default="Does a high cosine mean that two texts say the same?")
+    parser.add_argument("--question", nargs="+", default=[QUESTION])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--processor", action="store_true", help="measure processor time only")
     args = parser.parse_args()
-    print(headline("fastapi", "uvicorn", "selenium"))
+    print(headline("fastapi", "uvicorn", *([] if args.processor else ["selenium"])))
     with tempfile.TemporaryDirectory() as place:
         os.environ |= {"SEEWHY_HOME": place, "HF_HUB_OFFLINE": "1"}
         index = Index.build(args.folder, offline=True)
+        if args.processor:
+            print(f"{index.status().passages:,} passages, {len(args.question)} questions")
+            processor_time(index, args.question, args.turns)
+            return
+        (question, *_) = args.question
         with serving(index) as address, chromium(watched=False) as browser:
-            run(browser, address, args.question, args.turns)
+            run(browser, address, question, args.turns)
             if args.picture:
-                picture(browser, f"{address}/?q={quote(args.question)}", args.picture)
+                picture(browser, f"{address}/?q={quote(question)}", args.picture)
+
+
+def processor_time(index: Index, questions: list[str], turns: int) -> None:
+    """Print what an answer takes of the processor: milliseconds, and as a multiple of the search."""
+    taken: dict[str, list[float]] = {name: [] for name in ANSWERS}
+    with server_process("--index", index.path, "--offline") as (address, server):
+        process = psutil.Process(server.pid)
+
+        def milliseconds(path: str, options: dict[str, int]) -> float:
+            before = sum(process.cpu_times()[:2])
+            for question in questions:
+                ask(address, path, q=question, **options)
+            return 1000 * (sum(process.cpu_times()[:2]) - before) / len(questions)
+
+        for turn in range(turns + 1):
+            for name, answer in ANSWERS.items():
+                spent = milliseconds(*answer)
+                if turn:  # the first one loads the model
+                    taken[name].append(spent)
+    search = statistics.median(taken["search"])
+    for name, times in taken.items():
+        median = statistics.median(times)
+        ratio = median / search if search else math.nan
+        print(f"{name:14}{median:8.1f} ms{ratio:8.1f} times   {min(times):.0f} to {max(times):.0f} ms")
+
+
+def ask(address: str, path: str, **query: Any) -> None:
+    """Get an answer of the server, a page without its frame; raise HTTPError if it is none."""
+    request = Request(f"{address.rstrip('/')}{path}?{urlencode(query)}", headers={FRAGMENT: "1"})
+    with urlopen(request, timeout=60) as reply:
+        reply.read()
 
 
 def run(browser: Any, address: str, question: str, turns: int) -> None:

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-_EXPLAINING = ("explain", "contrast", "why-not", "similarity")
+_EXPLAINING = ("explain", "contrast", "why-not", "similarity", "serve", "mcp")
 
 
 def main() -> None:
@@ -13,8 +13,8 @@ def main() -> None:
     Nearly all loaded objects stay alive, so a collection frees little. At the default rate, collections took a quarter
     of a cold query's time.
 
-    Commands that explain multiply small matrices, in a single thread: threads that share a small product wait for each
-    other in a loop, which on a busy machine takes more than twice the processor time.
+    Commands that explain, and the servers, multiply small matrices, in a single thread: threads that share a small
+    product wait for each other in a loop, which on a busy machine takes more than twice the processor time.
     """
     gc.set_threshold(500_000, 20, 20)
     if sys.argv[1:2] and sys.argv[1] in _EXPLAINING:

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.filter_text import Filter
     from search.records.memory_document import Document
+    from search.records.shares import Share
     from search.records.suggestions import Suggestion
     from search.records.tokens import Layer
     from search.store.analyzer import Analyzer
@@ -326,11 +327,36 @@ class Searcher:
         self, text: Query, k: int, vector: ArrayLike | None = None, **options: Unpack[QueryOptions]
     ) -> Hits:
         """Return the k passages with the highest scores for a query; see `Index.query`."""
+        hits, explainer = self._hits(text, k, vector, options)
+        if not explainer:
+            return hits
+        whys = self.encoding_what_lacks(partial(explainer.explain, hits))
+        explained = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
+        return Hits(explained).covered(hits.coverage) if hits.coverage else Hits(explained)
+
+    def query_with_shares(
+        self, text: Query, k: int, **options: Unpack[QueryOptions]
+    ) -> tuple[Hits, list[tuple[Share, ...]]]:
+        """Return the hits of a query, and what its words add to the score of each; see `Explainer.shares`.
+
+        It costs a fraction of a query with explanations, because no model reads the passages.
+        """
+        hits, explainer = self._hits(text, k, None, {**options, "explain": True})
+        if not explainer:
+            return hits, [()] * len(hits)
+        return hits, self.encoding_what_lacks(partial(explainer.shares, hits))
+
+    def _hits(
+        self, text: Query, k: int, vector: ArrayLike | None, options: QueryOptions
+    ) -> tuple[Hits, Explainer | None]:
+        """Return the hits of a query, and what explains them, if the options ask for it."""
         ranking_options, selection_options, filter_options, matrix_options = split_options(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         if vector is None and is_list(text) and any(filter_options.values()):
-            return self.listed(self.filter_of(**filter_options), Selection.of(k, **selection_options))
+            return self.listed(
+                self.filter_of(**filter_options), Selection.of(k, **selection_options)
+            ), None
         question: str | Question = ""
         if vector is not None and not text:
             where = self.filter_of(**filter_options)
@@ -357,11 +383,8 @@ class Searcher:
             hits = rank()
             if generation == self.generation:  # otherwise a writer has stored passages between the two
                 break
-        hits = selection.ordered(hits)
-        if explainer:
-            whys = self.encoding_what_lacks(partial(explainer.explain, hits))
-            hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(hits).covered(coverage) if coverage else Hits(hits)
+        ordered = Hits(selection.ordered(hits))
+        return ordered.covered(coverage) if coverage else ordered, explainer
 
     def listed(self, where: Where | None, selection: Selection) -> Hits:
         """List documents without a query: the first passage of each, in the order of `selection.sort`.

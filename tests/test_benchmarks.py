@@ -111,8 +111,8 @@ HEADS: dict[str, MakeArguments] = {
 }
 # Benchmarks that repeat what others, or the tests of their part, go through; they take longest.
 REPEATING = {
-    "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "page", "peers",
-    "precision", "serve", "server", "training", "verdict", "warm_query", "workers",
+    "cold_start", "encoder", "faults", "hostile", "interactive", "labels", "mteb_models", "peers", "precision",
+    "serve", "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"asked_txtai", "machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, MakeArguments] = {
@@ -131,6 +131,7 @@ SMALL: dict[str, MakeArguments] = {
     "model_report": lambda p: [beir(p / "a"), "--model", save_tiny_bert(p / "tiny"), "--texts", "4",
                                "--explained", "1"],
     "mutants": lambda p: ["--count", "1", "--tests", "tests/explaining/test_alignment.py"],
+    "page": lambda p: [pages(p / "pages"), "--processor", "--turns", "1", "--question", "what is a cosine"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
     "quality": lambda p: [beir(p / "a"), "--offline"],

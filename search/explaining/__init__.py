@@ -5,6 +5,7 @@ traced_numpy.py     computed in NumPy, for the BERT family
 traced_torch.py     computed in PyTorch, for any architecture
 tracers.py          which of the two
 explanation.py    builds an `Explanation` from two texts and a score
+    word_shares.py    what the query's words add to the scores of all hits, without reading the passages
     addends.py        addends of a score besides its cosine: keywords, rerankers
 left_out.py       a query without what some of its words add
 deletion_test.py  the cosine without the words that contribute most

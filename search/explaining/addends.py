@@ -22,6 +22,7 @@ from search.records.options import LATE_SHARE
 from search.records.shares import Term
 from search.records.tokens import TokenVectors
 from search.store.snapshot import Snapshot
+from search.store.terms import IndexTerm
 from search.store.token_vectors import stored_positions
 
 
@@ -102,10 +103,23 @@ class AddendFinder:
             for hit, of_hit in zip(hits, stored, strict=True)
         ]
 
+    def terms(self, snapshot: Snapshot, hits: Sequence[Hit], ranking: Ranking) -> list[list[Term]]:
+        """Return the terms of hits of one ranking, without their places in the passages, which are not read."""
+        if ranking.rerank:
+            return [[_of_model(hit)] for hit in hits]
+        fusion = Fusion(snapshot, self._query_of(ranking), ranking)
+        ids = np.array([hit.passage_id for hit in hits], dtype=np.int64)
+        return [
+            [
+                Term(term.text, (1 - ranking.weight) * value, term.start, term.end)
+                for term, value in present
+            ]
+            for present in _keyword_addends(fusion, ids)
+        ]
+
     def _of(self, hit: Hit, stored: IndexedHit) -> Addends:
-        if hit.ranking.rerank:  # a cross-encoder does not run again
-            name = f"score of {hit.ranking.rerank}"
-            return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
+        if hit.ranking.rerank:
+            return Addends(stored.embedding, (_of_model(hit),))
         return Addends(stored.embedding, stored.terms, stored.score)
 
     def _of_late(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
@@ -151,12 +165,23 @@ def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
     """Return the addend of each query word in a passage's keyword score, without words that it lacks."""
-    (addends,) = (
-        fusion.keyword_scores.addends(np.array([passage.passage_id])) / fusion.keyword_scores.scale
-    )
-    present = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
+    (present,) = _keyword_addends(fusion, np.array([passage.passage_id]))
     places = occurrences(snapshot, [term for term, _ in present], passage)
     return tuple(
         Term(term.text, (1 - ranking.weight) * value, term.start, term.end, occurrences_of_term)
         for (term, value), occurrences_of_term in zip(present, places, strict=True)
     )
+
+
+def _keyword_addends(fusion: Fusion, passages: NDArray[np.int64]) -> list[list[tuple[IndexTerm, float]]]:
+    """Return for each passage the query words that it contains, and their addends to its keyword score."""
+    rows = fusion.keyword_scores.addends(passages) / fusion.keyword_scores.scale
+    return [
+        [(term, value) for term, value in zip(fusion.terms, row, strict=True) if value]
+        for row in rows.tolist()
+    ]
+
+
+def _of_model(hit: Hit) -> Term:
+    """Return the score of a cross-encoder, which does not run again."""
+    return Term(f"score of {hit.ranking.rerank}", hit.reranked or 0.0, kind="model")

@@ -22,6 +22,7 @@ from search.explaining.addends import AddendFinder, Addends, IndexedHit
 from search.explaining.explanation import Layers, TextPart, TracedHits
 from search.explaining.left_out import without_words
 from search.explaining.traced import own_input
+from search.explaining.word_shares import WordAddends
 from search.indexing.compare import walk_folder
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
@@ -31,13 +32,15 @@ from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.option_tools import Ranking
-from search.records.shares import Term
+from search.records.shares import Share, Term, keyword_shares
 from search.store.freshness import since_indexed, with_file_status
 from search.store.places import ResolvedPath
 from search.store.settings import IndexMeta, Source
 from search.store.terms import unquoted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from search.encoding.tokenizer import ModelInput
     from search.records.contents import StoredPassage
     from search.records.tokens import Layer
@@ -167,6 +170,35 @@ class Explainer:
             indexed = self._finder.fetch(snapshot, hits)
         return self._explained(hits, indexed)
 
+    def shares(self, hits: Sequence[Hit]) -> list[tuple[Share, ...]]:
+        """Return what the words of the query add to the score of each hit, without reading the passages.
+
+        Stop words and tokens that are no words are a single share; so are those of the offset. The shares of a hit sum
+        to its score but for a rounding error, and agree with those of its explanation.
+        """
+        if not hits:
+            return []
+        ranking = hits[0].ranking
+        is_whole = (
+            self._layers.contributions or ranking.rerank == "late"
+        )  # needs the tokens of the passages
+        if is_whole or any(hit.ranking != ranking for hit in hits):
+            return [why.shares(partners=0) for why in self.explain(hits)]
+        self._prepare(hits)
+        parts = self._parts_of(self._query_of(ranking))
+        with self._store.reading() as snapshot:
+            terms = self._finder.terms(snapshot, hits, ranking)
+            embeddings = snapshot.embeddings([hit.passage_id for hit in hits])
+        weight = ranking.weight * ranking.first_share
+        meaning = WordAddends.of(self._encoder, parts, embeddings) if weight else None
+        return [
+            (
+                *(meaning.shares(number, weight) if meaning else ()),
+                *keyword_shares([*self._examples(ranking, embeddings[number]), *terms[number]]),
+            )
+            for number in range(len(hits))
+        ]
+
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """Explain why hit `a` ranks above hit `b`, word by word; see `Index.contrast`."""
         self._prepare([a, b])
@@ -279,15 +311,7 @@ class Explainer:
                 for hit, of_hit in zip(hits, indexed, strict=True)
                 for why in self._explained([hit], [of_hit])
             ]
-        query = self._query_of(rankings[0])
-        with query_fits():
-            parts = _text_parts(query, self._encoder)
-        if not parts:
-            examples = ", ".join(part.name for part in query.parts)
-            raise InputError(
-                f"the query has no text to explain, only embeddings ({examples}). An example that brings its embedding "
-                "has none; for another one, use explain_similar."
-            )
+        parts = self._parts_of(self._query_of(rankings[0]))
         with query_fits("text"):
             passages = self._inputs([of_hit.passage for of_hit in indexed])
         embeddings = np.stack([of_hit.embedding for of_hit in indexed])
@@ -298,6 +322,22 @@ class Explainer:
             self._explanation(traced, number, hit, of_hit)
             for number, (hit, of_hit) in enumerate(zip(hits, addends, strict=True))
         ]
+
+    def _parts_of(self, query: EncodedQuery) -> list[TextPart]:
+        """Return the parts of a query that have a text.
+
+        Raises:
+            InputError: there are none, or the query is too long.
+        """
+        with query_fits():
+            parts = _text_parts(query, self._encoder)
+        if not parts:
+            examples = ", ".join(part.name for part in query.parts)
+            raise InputError(
+                f"the query has no text to explain, only embeddings ({examples}). An example that brings its embedding "
+                "has none; for another one, use explain_similar."
+            )
+        return parts
 
     def _inputs(self, passages: Sequence[StoredPassage]) -> list[ModelInput]:
         """Return passages as the model reads them, in their order; those with own embeddings as a single token."""
@@ -321,11 +361,7 @@ class Explainer:
 
     def _explanation(self, traced: TracedHits, number: int, hit: Hit, addends: Addends) -> Explanation:
         weight = hit.ranking.weight * hit.ranking.first_share
-        examples = tuple(
-            Term(part.name, weight * part.factor * float(part.embedding @ addends.embedding), kind="like")
-            for part in self._query_of(hit.ranking).parts
-            if not part.text and weight
-        )
+        examples = self._examples(hit.ranking, addends.embedding)
         fields: dict[str, Any] = {} if hit.cosine is None else {"cosine": hit.cosine}
         return traced.explanation(
             number,
@@ -337,6 +373,15 @@ class Explainer:
             recomputed=addends.recomputed,
             **fields,
         )
+
+    def _examples(self, ranking: Ranking, embedding: NDArray[np.float32]) -> list[Term]:
+        """Return what the parts of the query without a text add to the score of a passage."""
+        weight = ranking.weight * ranking.first_share
+        return [
+            Term(part.name, weight * part.factor * float(part.embedding @ embedding), kind="like")
+            for part in self._query_of(ranking).parts
+            if not part.text and weight
+        ]
 
 
 def _text_parts(query: EncodedQuery, encoder: Encoder) -> list[TextPart]:

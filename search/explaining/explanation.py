@@ -265,7 +265,7 @@ class TracedHits:
             "passage": passage.text,
             "context": passage.context,
             "hidden": passage.hidden,
-            "query_tokens": _concatenated([text.tokens for text in query], texts),
+            "query_tokens": concatenated([text.tokens for text in query], texts),
             "passage_tokens": passage.tokens,
             "layer": self._layers.contributions,
             "similarity_layer": self._layers.similarity,
@@ -333,7 +333,7 @@ def explain_pair(query: ModelInput, passage: ModelInput, encoder: Encoder, layer
     return TracedHits(encoder, [part], [passage], second, layers).explanation(0)
 
 
-def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
+def concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
     """Concatenate the tokens of several texts; offsets and word numbers refer to the texts joined by line breaks."""
     concatenated: list[Token] = []
     offset = words = 0

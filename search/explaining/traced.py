@@ -15,6 +15,7 @@ Traced to the last layer, it belongs to the token's last vector, which is a mixt
 
     `Traces.products`    a pass back from some directions: the contributions at every layer
     `Traces.addends`     a pass forward for each token: the vectors V_i and b of one layer
+    `Tracer.group_addends`  a pass forward for each group of tokens: sums of V_i for the tokens as typed, and b
 
 Conservative propagation (Ali et al. 2022, "XAI for Transformers: Better Explanations through Conservative
 Propagation"); for products, the uniform rule of AttnLRP (Achtibat et al. 2024). Exact does not mean causal: held
@@ -89,6 +90,18 @@ class Tracer(Protocol):
             precise: compute in float64 if float32 would add up to less than 6 digits of a product.
         """
 
+    def group_addends(self, text: ModelInput, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Return what groups of tokens add to the embedding of a text, traced to layer 0.
+
+        Args:
+            groups: positions of the tokens of G groups; each token is in one of them.
+
+        Returns:
+            (G + 1, d): the addend of each group, then the offset.
+        """
+        addends = self.trace([text], precise=True).addends(0, 0)
+        return np.stack([*(addends[list(group)].sum(axis=0) for group in groups), addends[-1]])
+
 
 def pairs(query: Traces, passage: Traces, layer: int) -> NDArray[np.float64]:
     """Return the (q + 1, p + 1) contributions of pairs of tokens to the cosine of two texts, traced to a layer.
@@ -101,7 +114,7 @@ def pairs(query: Traces, passage: Traces, layer: int) -> NDArray[np.float64]:
     return passage.products(query.addends(0, layer)[None])[0][:, layer]
 
 
-class WholeTextTracer:
+class WholeTextTracer(Tracer):
     """Traces texts whose encoder is a function of a program, which shows no tokens."""
 
     def __init__(self, encoder: Encoder) -> None:
@@ -135,7 +148,7 @@ class WholeTexts(Traces):
         return WholeTexts(self.embeddings[text][None])
 
 
-class RoutedTracer:
+class RoutedTracer(Tracer):
     """Traces the texts of a model that has other modules for queries than for documents.
 
     Its token vectors are what the tokens add to an embedding: those of two models have nothing in common before.

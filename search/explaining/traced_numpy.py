@@ -22,7 +22,7 @@ from search.encoding.parameters import Parameters
 from search.encoding.pooling import Dense, combined, pooled_layers
 from search.encoding.static import StaticEngine
 from search.encoding.tokenizer import ModelInput
-from search.explaining.traced import Traces
+from search.explaining.traced import Tracer, Traces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]  # or float64, where texts are traced precisely
 
 _ROWS = 4096  # vectors in a pass, which limits the memory it needs
+_SMALL = 100**3  # multiplications up to which OpenBLAS does not copy the matrices of a product first
 
 
-class NumpyTracer:
+class NumpyTracer(Tracer):
     """Traces texts with the parameters of a converted model.
 
     Args:
@@ -61,13 +62,11 @@ class NumpyTracer:
         Rounding in float32 adds up to 3e-6 of such a vector, while a mean over tokens evens it out to 3e-7.
         """
         texts_at = _slices([len(text.tokens) for text in texts])
-        states, maps = [np.concatenate([self._inputs(text) for text in texts])], []
-        layers = self._layers
-        if precise and self._head.pooling in ("cls", "pooler", "lasttoken"):
-            with self._lock:
-                self._precise_layers = self._precise_layers or self._layers_in(np.float64)
-                layers = self._precise_layers
-            states[0] = states[0].astype(np.float64)
+        layers, dtype = self._layers_for(precise)
+        states, maps = (
+            [np.concatenate([self._inputs(text) for text in texts]).astype(dtype, copy=False)],
+            [],
+        )
         for layer in layers:
             state, of_layer = layer.hold(states[-1], texts_at)
             states.append(state)
@@ -90,8 +89,31 @@ class NumpyTracer:
         linear = _Linear(self._parameters, "pooler")
         return Dense(linear.weight, linear.bias, "Tanh")
 
+    def group_addends(self, text: ModelInput, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Pass the groups forward side by side: the hidden states, which decide the weights, are their sum."""
+        layers, dtype = self._layers_for(precise=True)
+        state = self._inputs(text).T
+        parts = [np.zeros((len(state), len(groups) + 1, state.shape[1]), dtype=dtype)]
+        for number, group in enumerate(groups):
+            parts[0][:, number, group] = state[:, group]
+        for layer in layers:
+            parts.append(layer.split(parts[-1]))
+        states = [_sum_of_parts(of_layer).T for of_layer in parts]
+        head = self._head.hold(states, self._encoder.skipped(text.role))
+        rows = {number: of_layer.transpose(1, 2, 0) for number, of_layer in enumerate(parts)}
+        constant = np.array([[0.0]] * len(groups) + [[1.0]], dtype=np.float32)
+        return head.forward(rows, constant)
 
-class StaticTracer:
+    def _layers_for(self, precise: bool) -> tuple[list[_Layer], Any]:
+        """Return the layers, and the type to compute in."""
+        if not (precise and self._head.pooling in ("cls", "pooler", "lasttoken")):
+            return self._layers, np.float32
+        with self._lock:
+            self._precise_layers = self._precise_layers or self._layers_in(np.float64)
+            return self._precise_layers, np.float64
+
+
+class StaticTracer(Tracer):
     """Traces texts with a table of token vectors, which are what the tokens add.
 
     Args:
@@ -223,6 +245,32 @@ def _by_row(gradient: Array, state: Array) -> NDArray[np.float64]:
     return np.einsum("knh,nh->kn", gradient, state).astype(np.float64)
 
 
+def _sum_of_parts(parts: Array) -> Array:
+    """Return the (h, n) sum of (h, m, n) parts, faster than NumPy along an axis in the middle."""
+    whole: Array = parts[:, 0].copy()
+    for part in range(1, parts.shape[1]):
+        whole += parts[:, part]
+    return whole
+
+
+def _rows_at_once(height: int, width: int, columns: int) -> int:
+    """Return how many rows of a matrix to multiply with some columns at once, so that the product is a small one.
+
+    A copy of the weights takes as long as their product with the few tokens of a query.
+    """
+    most = _SMALL // (width * columns)
+    return next((rows for rows in (64, 48, 32, 24, 16, 8) if rows <= most and height % rows == 0), height)
+
+
+def _product(x: Array, matrix: Array) -> Array:
+    """Return x @ matrix for (..., h) vectors, as a single product.
+
+    NumPy multiplies a stack of matrices one by one, which takes three times as long for the few tokens of a query.
+    """
+    product: Array = x.reshape(-1, x.shape[-1]) @ matrix
+    return product.reshape(*x.shape[:-1], matrix.shape[1])
+
+
 class _Linear:
     """y = x W^T + b."""
 
@@ -232,8 +280,18 @@ class _Linear:
         )
 
     def __call__(self, x: Array, constant: Array | float = 1.0) -> Array:
-        y: Array = x @ self.weight.T
+        y = _product(x, self.weight.T)
         y += constant * self.bias
+        return y
+
+    def of_columns(self, parts: Array) -> Array:
+        """Apply the map to the (h, m, n) parts of a sum, which are columns; the last part takes the bias."""
+        columns = parts.reshape(len(parts), -1)
+        height, width = self.weight.shape
+        rows = _rows_at_once(height, width, columns.shape[1])
+        product: Array = self.weight.reshape(-1, rows, len(columns)) @ columns
+        y = product.reshape(-1, *parts.shape[1:])
+        y[:, -1] += self.bias[:, None]
         return y
 
 
@@ -258,6 +316,15 @@ class _Norm:
         y = x - x.mean(axis=-1, keepdims=True)
         y *= scale * self.weight
         y += constant * self.bias
+        return y
+
+    def split(self, parts: Array) -> Array:
+        """Return the (h, m, n) parts of the norm of a sum from its parts, which are columns."""
+        y = parts - parts.mean(axis=0)
+        whole = _sum_of_parts(y)
+        variance = np.einsum("hn,hn->n", whole, whole) / np.float32(len(whole))
+        y *= (self.weight[:, None] / np.sqrt(variance + self._eps))[:, None]
+        y[:, -1] += self.bias[:, None]
         return y
 
     def back(self, gradient: Array, scale: Array) -> Array:
@@ -320,6 +387,24 @@ class _Layer:
         states, scale = self.norm.hold(middle + self.down(up))
         return states, _FrozenLayer(self, weights, attention_scale, gate, scale, texts_at)
 
+    def split(self, parts: Array) -> Array:
+        """Return the parts of the hidden states after this layer, from those before it, of a single text.
+
+        Args:
+            parts: (h, m, n) addends of the hidden states, which are their sum over m; the last part takes the biases.
+                Vectors are columns: BLAS multiplies a few of them faster so, because it reads the weights in the order
+                in which they are stored.
+        """
+        state = _sum_of_parts(parts)[:, None]
+        query, key = (linear.of_columns(state)[:, 0].T for linear in (self.query, self.key))
+        weights = self._weights(query, key)
+        value = self.value.of_columns(parts).reshape(len(weights), -1, parts.shape[2])
+        attended = (value @ weights.transpose(0, 2, 1)).reshape(parts.shape)
+        middle = self.attention_norm.split(parts + self.output.of_columns(attended))
+        up = self.up.of_columns(middle)
+        up *= self._gate(_sum_of_parts(up))[:, None]
+        return self.norm.split(middle + self.down.of_columns(up))
+
     def _weights(self, query: Array, key: Array) -> Array:
         """Return the (heads, n, n) attention weights of a text."""
         queries, keys = (x.reshape(len(x), self._heads, -1).transpose(1, 0, 2) for x in (query, key))
@@ -378,21 +463,21 @@ class _FrozenLayer:
         added = self._added(gradient, layer.norm.bias)
         gradient = layer.norm.back(gradient, self.scale)
         added += self._added(gradient, layer.down.bias)
-        up = gradient @ layer.down.weight
+        up = _product(gradient, layer.down.weight)
         up *= self.gate
         added += self._added(up, layer.up.bias)
-        gradient += up @ layer.up.weight
+        gradient += _product(up, layer.up.weight)
         added += self._added(gradient, layer.attention_norm.bias)
         gradient = layer.attention_norm.back(gradient, self.attention_scale)
         added += self._added(gradient, layer.output.bias)
         turned = [weights.transpose(0, 2, 1) for weights in self.weights]
-        values = _attend(gradient @ layer.output.weight, turned, self.texts_at)
+        values = _attend(_product(gradient, layer.output.weight), turned, self.texts_at)
         added += self._added(values, layer.value.bias)
-        gradient += values @ layer.value.weight
+        gradient += _product(values, layer.value.weight)
         return gradient, added
 
     def _added(self, gradient: Array, bias: Array) -> NDArray[np.float64]:
-        of_rows = (gradient @ bias).astype(np.float64)
+        of_rows = _product(gradient, bias[:, None])[..., 0].astype(np.float64)
         return np.add.reduceat(of_rows, [at.start for at in self.texts_at], axis=1)
 
 

@@ -27,13 +27,13 @@ from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import ModelInput
 from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError
-from search.explaining.traced import Traces
+from search.explaining.traced import Tracer, Traces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class TorchTracer:
+class TorchTracer(Tracer):
     """Traces texts with an encoder's model in PyTorch and float32."""
 
     def __init__(self, encoder: Encoder) -> None:

@@ -95,6 +95,51 @@ class ComputedNumbers:
         return self.cosines
 
 
+@dataclass(frozen=True, eq=False)
+class TokenArrays:
+    """Arrays of an explanation, each computed when it is used first; read-only.
+
+    An `Explanation` and its `WordMatrices` share them. If the words referred to the explanation, each would keep the
+    other, and with it the traces of all hits of a query, until Python collects its garbage.
+
+    Attributes:
+        layer: layer that contributions are traced to.
+    """
+
+    numbers: Numbers
+    layer: int
+
+    @cached_property
+    def similarity(self) -> Matrix:
+        return read_only(self.numbers.similarity())
+
+    @cached_property
+    def query_table(self) -> Table:
+        return read_only(self.numbers.table("query"))
+
+    @cached_property
+    def passage_table(self) -> Table:
+        return read_only(self.numbers.table("passage"))
+
+    @cached_property
+    def cells(self) -> Table:
+        return read_only(self.numbers.pairs(self.layer))
+
+    @property
+    def contributions(self) -> Table:
+        return self.cells[:-1, :-1]
+
+    @property
+    def query_sums(self) -> Vector:
+        sums: Vector = self.query_table[self.layer, :-1]
+        return sums
+
+    @property
+    def passage_sums(self) -> Vector:
+        sums: Vector = self.passage_table[self.layer, :-1]
+        return sums
+
+
 @dataclass(frozen=True)
 class Offsets:
     """Contributions to the cosine that belong to a token of one text only, or to none.
@@ -164,7 +209,7 @@ class Explanation(NotebookMixin):
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields, with all matrices; other derived values are computed again."""
         tables: dict[Side, Table] = {"query": self.layers("query"), "passage": self.layers("passage")}
-        numbers = ComputedNumbers(tables, self._cells, self.similarity)
+        numbers = ComputedNumbers(tables, self._arrays.cells, self.similarity)
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"numbers": numbers}
 
     def plot(
@@ -214,12 +259,16 @@ class Explanation(NotebookMixin):
         return self._tabulated(matrix=matrix, by=by, special=special)
 
     @cached_property
+    def _arrays(self) -> TokenArrays:
+        return TokenArrays(self.numbers, self.layer)
+
+    @property
     def similarity(self) -> Matrix:
         """(q, p) float32 cosines in [-1, 1] of token vectors at layer `similarity_layer`.
 
         Row i belongs to query_tokens[i], column j to passage_tokens[j].
         """
-        return read_only(self.numbers.similarity())
+        return self._arrays.similarity
 
     def layers(self, text: Side = "query") -> Table:
         """Return the contributions of a text's tokens to the cosine, traced to each layer of the model.
@@ -233,56 +282,43 @@ class Explanation(NotebookMixin):
         """
         if text not in ("query", "passage"):
             raise InputError(f"text is {text!r}. Choose one of: 'query', 'passage'.")
-        return self._query_table if text == "query" else self._passage_table
-
-    @cached_property
-    def _query_table(self) -> Table:
-        return read_only(self.numbers.table("query"))
-
-    @cached_property
-    def _passage_table(self) -> Table:
-        return read_only(self.numbers.table("passage"))
+        return self._arrays.query_table if text == "query" else self._arrays.passage_table
 
     @property
     def query_sums(self) -> Vector:
         """(q,) contributions of the query's tokens to the cosine."""
-        sums: Vector = self._query_table[self.layer, :-1]
-        return sums
+        return self._arrays.query_sums
 
     @property
     def passage_sums(self) -> Vector:
         """(p,) contributions of the passage's tokens to the cosine."""
-        sums: Vector = self._passage_table[self.layer, :-1]
-        return sums
+        return self._arrays.passage_sums
 
     @property
     def offset(self) -> float:
         """Contribution to the cosine of what the model adds to any query: with the query's tokens, the whole cosine."""
-        return float(self._query_table[self.layer, -1])
+        return float(self._arrays.query_table[self.layer, -1])
 
     @property
     def passage_offset(self) -> float:
         """The same for what the model adds to any passage."""
-        return float(self._passage_table[self.layer, -1])
-
-    @cached_property
-    def _cells(self) -> Table:
-        return read_only(self.numbers.pairs(self.layer))
+        return float(self._arrays.passage_table[self.layer, -1])
 
     @property
     def contributions(self) -> Table:
         """(q, p) float64 contributions of pairs of tokens to the cosine; with `offsets` they sum to it."""
-        return self._cells[:-1, :-1]
+        return self._arrays.contributions
 
     @property
     def offsets(self) -> Offsets:
         """Contributions to the cosine that belong to no pair of tokens."""
-        return Offsets(self._cells[:-1, -1], self._cells[-1, :-1], float(self._cells[-1, -1]))
+        cells = self._arrays.cells
+        return Offsets(cells[:-1, -1], cells[-1, :-1], float(cells[-1, -1]))
 
     @property
     def meaning(self) -> float:
         """The cosine's part of the score, as the sum of the contributions of the query's tokens and the offset."""
-        return self.weight * float(self._query_table[self.layer].sum()) if self.weight else 0.0
+        return self.weight * float(self._arrays.query_table[self.layer].sum()) if self.weight else 0.0
 
     @property
     def addends(self) -> float:
@@ -343,7 +379,7 @@ class Explanation(NotebookMixin):
         passage = merged(
             self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
         )
-        return WordMatrices(query, passage, self)
+        return WordMatrices(query, passage, self._arrays)
 
     @cached_property
     def _late_by_words(self) -> Matrix | None:

@@ -45,6 +45,9 @@ class Term:
     kind: Literal["term", "model", "like"] = "term"
 
 
+OTHERS = "other words"  # share of the words that are counted together
+
+
 @dataclass(frozen=True)
 class Partner:
     """A passage word that is similar to a query word, and their cosine in [-1, 1]."""
@@ -62,7 +65,7 @@ class Share:
             "the model's prompt".
         kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
             "late" for an addend of late-interaction reranking, "like" as in `Term`, "offset" for what the model adds
-            to any text.
+            to any text, "others" for words and other tokens that are counted together.
         start, end: span of the word or term in the query; 0, 0 for all other kinds.
         partners: the most similar passage words, by their cosines at the layer of the similarity matrix; for "late"
             the best match. () if the share is not a word's, or none were requested.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from search.records.explanations import STOP_WORDS, Explanation, Highlight
 from search.records.hits import Hit
+from search.records.shares import Share
 from search.records.tokens import ANY_TEXT
-from search.render.why import ALIKE, REST, WordLine, word_lines
+from search.render.why import ALIKE, REST, WordLine, lines_of, word_lines
 
 OFFSET = "offset"
 MOST_WORDS = 5  # parts of a bar besides the rest, and shaded words of a passage
@@ -63,30 +64,38 @@ class Mark:
 
 
 def bars(
-    hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = (), *, shaded: bool = True
+    hits: Sequence[Hit],
+    keywords: Sequence[Sequence[Highlight]] = (),
+    shares: Sequence[Sequence[Share]] = (),
 ) -> list[tuple[list[Part], list[Mark]]]:
     """Return the parts of each score, by word if explained, otherwise by kind; and the highlights of each passage.
 
     Args:
-        keywords: keywords in the passages of hits that are not explained, or not shaded.
-        shaded: also highlight the words of passages by their contributions, and name what the words of the query meet.
-            For this the model reads every passage; the parts of the scores need the query only.
+        keywords: keywords in the passages of hits that are not explained.
+        shares: shares of the scores of hits that are not explained, if there are any. Without an explanation, the words
+            of a passage are not highlighted by their contributions, and what the words of the query meet is not named:
+            for this, the model reads the passage.
     """
-    lines = [word_lines(hit.explanation, partners=0) if hit.explanation else [] for hit in hits]
+    lines = [
+        word_lines(hit.explanation, partners=0)
+        if hit.explanation
+        else lines_of(shares[at] if shares else ())
+        for at, hit in enumerate(hits)
+    ]
     words = _chosen(lines)
     drawn = []
     for at, hit in enumerate(hits):
         why = hit.explanation
-        parts = _parts(why, lines[at], words, shaded) if why else _plain(hit)
+        parts = _parts(hit.score, why, lines[at], words) if lines[at] else _plain(hit)
         exact = [Mark(mark.start, mark.end, 2, exact=True) for mark in (keywords[at] if keywords else ())]
-        drawn.append((parts, _marks(why, words) if why and shaded else exact))
+        drawn.append((parts, _marks(why, words) if why else exact))
     return drawn
 
 
 def parts_of(why: Explanation) -> list[Part]:
     """Return the parts of an explained score by word, like those of a hit."""
     lines = word_lines(why, partners=0)
-    return _parts(why, lines, _chosen([lines]), shaded=True)
+    return _parts(why.score, why, lines, _chosen([lines]))
 
 
 def _plain(hit: Hit) -> list[Part]:
@@ -108,11 +117,13 @@ def _chosen(lines: Sequence[Sequence[WordLine]]) -> list[str]:
     return sorted(content, key=lambda word: -total[word])[:MOST_WORDS]
 
 
-def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str], shaded: bool) -> list[Part]:
+def _parts(
+    score: float, why: Explanation | None, lines: Sequence[WordLine], words: Sequence[str]
+) -> list[Part]:
     by_word: dict[str, list[WordLine]] = defaultdict(list)
     for line in lines:
         by_word[line.name.casefold()].append(line)
-    aligned = why.alignment(ALIKE) if shaded else ()
+    aligned = why.alignment(ALIKE) if why else ()
     pairs = {pair.query.start: pair.passage.text for pair in aligned}
     parts = []
     for word in words:
@@ -125,7 +136,7 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str], sh
         parts.append(Part(word, matching[0].name if matching else word, meaning, keyword, met))
     offset = [Part(OFFSET, ANY_TEXT, line.added) for line in lines if line.share.kind == "offset"]
     keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
-    meaning = why.score - sum(part.value for part in (*parts, *offset)) - keyword
+    meaning = score - sum(part.value for part in (*parts, *offset)) - keyword
     return [*parts, Part(REST, "other words", meaning, keyword), *offset]
 
 

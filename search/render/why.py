@@ -164,8 +164,13 @@ class WordLine:
 
 def word_lines(why: Explanation, partners: int = 3) -> list[WordLine]:
     """Return a line for each word or other share; a keyword's contribution is added to its word's line."""
+    return lines_of(why.shares(partners))
+
+
+def lines_of(shares: Sequence[Share]) -> list[WordLine]:
+    """Return the lines of shares; see `word_lines`."""
     lines: list[WordLine] = []
-    for share in why.shares(partners):
+    for share in shares:
         same = [line for line in lines if line.share.start <= share.start < line.share.end]
         if share.kind != "term" or not same:
             same = [WordLine(share)]

@@ -60,7 +60,9 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app.state.allows_pins = settings.allows_pins
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
-    app.add_middleware(GZipMiddleware)
+    app.add_middleware(
+        GZipMiddleware, compresslevel=5
+    )  # half the time of 9 for a page that is 5 % larger
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.origins,

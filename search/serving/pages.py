@@ -26,6 +26,7 @@ from search.records.document_map import DocumentMap
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits
 from search.records.options import FilterOptions, RankingOptions, RankOptions
+from search.records.shares import Share
 from search.records.suggestions import Suggestion
 from search.render import json, page
 from search.render.format import no_hits
@@ -205,7 +206,7 @@ def _questions(index: Index, suggested: Sequence[Suggestion]) -> start.QuestionL
     hits = [suggestion.hit for suggestion in suggested[:1]]
     shaded = bool(hits and hits[0].explanation)
     keywords = searcher_of(index).highlights(suggested[0].question, hits) if hits and not shaded else ()
-    views = viewed(hits, keywords, _answering(hits, keywords, shaded), shaded=shaded)
+    views = viewed(hits, keywords, _answering(hits, keywords))
     return start.QuestionList(suggested, views[0] if views else None)
 
 
@@ -232,8 +233,11 @@ async def pin_question(request: Request) -> Response:
 
 def _query(index: Index, params: PageParams, k: int, **more: Any) -> Hits:
     """Return the hits of a request; `more` overrides its options."""
-    options = option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
-    return index.query(params.question, k, **{**options, **more})
+    return index.query(params.question, k, **{**_query_options(params), **more})
+
+
+def _query_options(params: PageParams) -> declared.QueryOptions:
+    return option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
 
 
 def _why_none(index: Index, params: PageParams) -> str:
@@ -253,13 +257,17 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
     can_explain = not params.words and can_trace(index.encoder)
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
-    hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
+    shaded, shares = can_explain and not params.unshaded, list[tuple[Share, ...]]()
+    if can_explain and not shaded:
+        searcher = searcher_of(index)
+        hits, shares = searcher.query_with_shares(params.question, params.k, **_query_options(params))
+    else:
+        hits = _query(index, params, params.k, explain=shaded, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
     if hits.coverage:
         notes = (*notes, f"{hits.coverage.sentence}.")
-    shaded = can_explain and not params.unshaded
     keywords = () if shaded else searcher_of(index).highlights(params.q, hits)
-    views = viewed(hits, keywords, _answering(hits, keywords, shaded), shaded=shaded)
+    views = viewed(hits, keywords, _answering(hits, keywords), shares)
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
@@ -292,14 +300,12 @@ def _facets(index: Index, params: PageParams) -> Sequence[Facet]:
     return index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
 
 
-def _answering(
-    hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]], shaded: bool
-) -> list[tuple[int, int]]:
+def _answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:
     """Return the span of the sentences of each hit with the largest contributions; of an unread one, most keywords."""
     below = []
     for at, hit in enumerate(hits):
         start = body_start(hit)
-        why = hit.explanation if shaded else None
+        why = hit.explanation
         marks = why.content_highlights() if why else keywords[at] if keywords else ()
         below.append([mark for mark in marks if mark.start >= start])
     return AnsweringSentences([hit.text for hit in hits], by_keywords(below)).spans(_EXCERPT)

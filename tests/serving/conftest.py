@@ -46,9 +46,11 @@ def server_process(*arguments: Any, first: str = "") -> Iterator[tuple[str, subp
     program = f"{first}\nfrom search.cli.app import main\nmain()"
     command = [sys.executable, "-c", program, "serve", "--port", "0", *map(str, arguments)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as server:
-        assert server.stderr
-        for line in server.stderr:
-            if "http://" in line:
-                yield f"http://{line.split('http://')[1].split()[0]}", server
-                break
-        server.kill()
+        try:
+            assert server.stderr
+            for line in server.stderr:
+                if "http://" in line:
+                    yield f"http://{line.split('http://')[1].split()[0]}", server
+                    break
+        finally:
+            server.kill()

@@ -553,8 +553,14 @@ def test_a_script_gets_facets_without_the_hits_that_it_has(client: TestClient) -
 def test_hits_without_shades_have_the_same_bars_and_read_no_passage(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    segment = re.compile(r'data-w="[^"]*" data-m="[^"]*" data-k="[^"]*"')
-    whole = client.get("/", params={"q": QUERY}, headers=FRAGMENT).text
+    segment = re.compile(r'data-w="([^"]*)" data-m="([^"]*)" data-k="([^"]*)"')
+
+    def bars(**options: Any) -> tuple[list[str], list[float]]:
+        page = client.get("/", params={"q": QUERY, **options}, headers=FRAGMENT).text
+        segments = segment.findall(page)
+        return [word for word, *_ in segments], [float(value) for _, *both in segments for value in both]
+
+    words, values = bars()
     read: list[str] = []
     for name in ("similarity", "pairs"):
         method = getattr(TracedHits, name)
@@ -564,7 +570,8 @@ def test_hits_without_shades_have_the_same_bars_and_read_no_passage(
             return method(*arguments)
 
         monkeypatch.setattr(TracedHits, name, noted)
-    part = client.get("/", params={"q": QUERY, "unshaded": 1}, headers=FRAGMENT).text
-    assert not read and segment.findall(part) == segment.findall(whole) != []
-    client.get("/", params={"q": QUERY}, headers=FRAGMENT)
+    unshaded, parts = bars(unshaded=1)
+    assert not read and unshaded == words != []
+    assert parts == pytest.approx(values, abs=2e-6)  # as printed, to 6 digits
+    bars()
     assert read

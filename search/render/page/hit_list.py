@@ -19,6 +19,7 @@ from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.option_tools import defaults
 from search.records.options import FilterOptions, ListOptions
+from search.records.shares import Share
 from search.render.format import cut_in_the_middle, headings, one_line, shortened, where
 from search.render.hits import Cut, body_start, cut
 from search.render.page.document import link, text
@@ -107,6 +108,7 @@ class HitView:
     """A hit with its highlights and the parts of its score.
 
     Attributes:
+        hit: the hit, without its explanation.
         marks: highlights.
         parts: parts that sum to the score.
         excerpt: span of the passage to show.
@@ -197,29 +199,28 @@ def viewed(
     hits: Sequence[Hit],
     keywords: Sequence[Sequence[Highlight]] = (),
     sentences: Sequence[tuple[int, int]] = (),
-    *,
-    shaded: bool = True,
+    shares: Sequence[Sequence[Share]] = (),
 ) -> list[HitView]:
     """Return hits for a page, with the parts of their scores and their highlights.
 
     Args:
-        keywords, shaded: as of `bars`.
+        keywords, shares: as of `bars`.
         sentences: span of the sentences of each hit that answer. Of a table or a program, and without them, the lines
             with the strongest highlights are shown.
     """
     views = []
-    for at, (hit, (parts, marks)) in enumerate(
-        zip(hits, bars(hits, keywords, shaded=shaded), strict=True)
-    ):
+    for at, (hit, (parts, marks)) in enumerate(zip(hits, bars(hits, keywords, shares), strict=True)):
         around = keywords[at] if keywords else ()
-        if hit.explanation and shaded:
+        if hit.explanation:
             around = hit.explanation.content_highlights()
-        excerpt = cut(hit, around, _ROWS)
         if sentences and hit.kind not in IN_COLUMNS:
             body, (start, end) = body_start(hit), sentences[at]
             start = max(start, body)
             excerpt = Cut(start, end, bool(hit.text[body:start].strip()), bool(hit.text[end:].strip()))
-        views.append(HitView(hit, marks, parts, excerpt))
+        else:
+            excerpt = cut(hit, around, _ROWS)
+        # Templates keep their values until Python collects its garbage; an explanation has traces of 100 MB.
+        views.append(HitView(replace(hit, explanation=None), marks, parts, excerpt))
     first = weaker_from([hit.score for hit in hits])
     return [replace(view, is_weaker=at >= first) for at, view in enumerate(views)]
 
@@ -251,7 +252,7 @@ def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequenc
         kinds[start:stop] = [HIDDEN] * (min(stop, len(kinds)) - start)
     for mark in marks:
         classes = f"s{mark.level} exact" if mark.exact else f"s{mark.level}"
-        attributes = Markup('class="{}" data-w="{}"').format(classes, text(mark.word))
+        attributes = f'class="{classes}" data-w="{text(mark.word)}"'
         for i in range(mark.start, min(mark.end, len(kinds))):
             kinds[i] = kinds[i] or attributes
     return kinds
@@ -259,18 +260,21 @@ def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequenc
 
 def marked(source: Sequence[str], kinds: Sequence[str]) -> Markup:
     """Return characters as HTML: highlights as marks, markup in a faint colour; `kinds` as from `attributes_of`."""
-    html = Markup("")
+    parts: list[str] = []
     for kind, part in runs(source, kinds):
         if kind == HIDDEN:
-            html += Markup('<span class="markup">{}</span>').format(text(part))
+            parts.append(f'<span class="markup">{text(part)}</span>')
         elif kind and part.strip():
-            html += Markup("<mark {}>{}</mark>").format(Markup(kind), text(part))
+            parts.append(f"<mark {kind}>{text(part)}</mark>")
         else:
-            html += text(part)
-    return html
+            parts.append(text(part))
+    return Markup("".join(parts))
 
 
 def runs(source: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (kind, characters) for each run of characters of one kind."""
-    for kind, run in groupby(zip(source, kinds, strict=True), key=lambda pair: pair[1]):
-        yield kind, "".join(character for character, _ in run)
+    start = 0
+    for kind, run in groupby(kinds):
+        end = start + len(list(run))
+        yield kind, "".join(source[start:end])
+        start = end
