@@ -271,7 +271,7 @@ class _Linear:
     def of_columns(self, parts: Array) -> Array:
         """Apply the map to the (h, m, n) parts of a sum, which are columns; the last part takes the bias."""
         columns = parts.reshape(len(parts), -1)
-        rows = _rows_at_once(*self.weight.shape, columns.shape[1])
+        rows = _rows_at_once(len(self.weight), *columns.shape)
         product: Array = self.weight.reshape(-1, rows, len(columns)) @ columns
         y = product.reshape(-1, *parts.shape[1:])
         y[:, -1] += self.bias[:, None]
