@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -265,3 +267,23 @@ def test_an_index_that_fails_is_noted_and_answers_once_it_works(
     assert state.ready.is_set()
     broken.clear()
     assert state.index("notes").query("turn the key")
+
+
+@pytest.mark.parametrize(("command", "threads"), [("serve", "1"), ("mcp", "1"), ("query", "None")])
+def test_servers_multiply_matrices_in_one_thread(command: str, threads: str) -> None:
+    program = (
+        "import os, sys\n"
+        f"sys.argv = ['seewhy', '{command}', '--help']\n"
+        "from search.__main__ import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    surroundings = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        env=surroundings,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert process.stdout.split()[-1] == threads
