@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +76,18 @@ class NumpyTracer(Tracer):
             for text, at in zip(texts, texts_at, strict=True)
         ]
         return NumpyTraces(states, maps, heads, texts_at)
+
+    def input_lengths(self, text: ModelInput) -> Array:
+        """Return the (n, 3) lengths of each token's word, position and segment embedding; see `xray`."""
+        return self._inputs.lengths(text)
+
+    @cached_property
+    def pooler(self) -> Dense | None:
+        """The model's pooler, from the last vector of [CLS]; None if it has none."""
+        if "pooler.weight" not in self._parameters:
+            return None
+        linear = _Linear(self._parameters, "pooler")
+        return Dense(linear.weight, linear.bias, "Tanh")
 
     def group_addends(self, text: ModelInput, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Pass the groups forward side by side: the hidden states, which decide the weights, are their sum."""
@@ -149,6 +162,9 @@ class NumpyTraces(Traces):
 
     def states(self, text: int) -> Sequence[Array]:
         return [state[self._texts_at[text]] for state in self._states]
+
+    def attention(self, text: int, layer: int) -> Array | None:
+        return self._maps[layer - 1].weights[text] if self._maps else None
 
     def only(self, text: int) -> NumpyTraces:
         at = self._texts_at[text]
@@ -328,12 +344,22 @@ class _Inputs:
         self._projection = _Linear(parameters, "projection") if projected else None
 
     def __call__(self, text: ModelInput) -> Array:
-        ids, types = text.encoded.ids, text.encoded.types
-        vectors = self._words[ids] + self._positions[self._first : self._first + len(ids)]
-        if self._types is not None:
-            vectors = vectors + self._types[types]
-        vectors, _ = self._norm.hold(vectors)
+        first, *others = self._added(text)
+        vectors, _ = self._norm.hold(sum(others, first))
         return vectors if self._projection is None else self._projection(vectors)
+
+    def _added(self, text: ModelInput) -> list[Array]:
+        """Return the (n, h) embeddings that are added up: of words, of positions and, if there are any, of segments."""
+        ids, types = text.encoded.ids, text.encoded.types
+        added = [self._words[ids], self._positions[self._first : self._first + len(ids)]]
+        return added if self._types is None else [*added, self._types[types]]
+
+    def lengths(self, text: ModelInput) -> Array:
+        """Return the (n, 3) lengths of what is added; segments have length 0 in a model without them."""
+        of_kinds = [np.linalg.norm(vectors, axis=1) for vectors in self._added(text)]
+        missing = [np.zeros(len(of_kinds[0]), dtype=np.float32)] * (3 - len(of_kinds))
+        lengths: Array = np.stack([*of_kinds, *missing], axis=1)
+        return lengths
 
 
 class _Layer:
