@@ -19,7 +19,10 @@ page.define("attention-view", (root, data) => {
   const headName = (head) => (head <= data.heads ? `head ${head}` : "mean of the heads");
   let layer = data.opened[0];
   let head = data.opened[1];
+  /** @typedef {{side: string, number: number}} Place */
+  /** @type {Place?} */
   let chosen = null; // by keyboard or click; stays
+  /** @type {Place?} */
   let pointed = null; // by the mouse; goes when it goes
 
   const matrix = (l, h) => data.weights[l - 1][h - 1].map((weight) => weight / 1000);

@@ -5,6 +5,7 @@ import { page } from "./page.js";
 
 page.define("token-grid", (root, data) => {
   const most = 24;
+  /** @type {{matrix: string, by: string, all: boolean, opened: Set<number>, chosen: any, pointed: any}} */
   const state = { matrix: "cosine", by: data.by, all: false, opened: new Set(), chosen: null, pointed: null };
   const layers = { cosine: data.cosine.layer, contribution: data.contribution.layer };
   const whole = root.closest("x-ray"); // it moves the layer of all its parts at once
@@ -307,7 +308,7 @@ page.define("token-grid", (root, data) => {
         return [bar(0, 10, `l${level}${strength < 0 ? " minus" : ""}`), ...(drawn.has(j) ? [bar(11.5, 2.5, "shown")] : [])];
       })
     );
-    strip.onmousemove = strip.onclick = (event) => {
+    strip.onmousemove = strip.onclick = (/** @type {MouseEvent} */ event) => {
       const { left, width } = strip.getBoundingClientRect();
       const item = usable[Math.min(usable.length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * usable.length)))];
       if (event.type === "click") {

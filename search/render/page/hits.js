@@ -66,8 +66,10 @@ export const hitList = (root) => {
   const hitOf = (id) => hits().find((hit) => hit.dataset.passage === String(id));
   const placeOf = (hit) => one(".where", hit)?.textContent.trim() ?? "";
   const focused = () => /** @type {any} */ (document.activeElement?.closest(".hit"));
+  /** @type {any} */
   let known = null; // candidates, to rank again in the page
   let cards = new Map(); // passage -> its hit, also while it is not among the hits
+  /** @type {Promise<boolean>?} */
   let loading = null;
 
   const dress = () => {

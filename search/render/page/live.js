@@ -4,6 +4,7 @@
 import { page } from "./page.js";
 
 page.define("live-part", (root) => {
+  /** @type {AbortController?} */
   let asking = null; // the last question; what comes later of earlier ones is dropped
 
   const show = async (address) => {
@@ -15,7 +16,7 @@ page.define("live-part", (root) => {
       const answer = await fetch(address, { headers: { "X-Seewhy-Fragment": "1" }, signal: mine.signal });
       source = await answer.text();
     } catch (error) {
-      if (error.name !== "AbortError") location.assign(address); // the browser says what is wrong
+      if (/** @type {Error} */ (error).name !== "AbortError") location.assign(address); // the browser says what is wrong
       return;
     }
     if (mine.signal.aborted) return;

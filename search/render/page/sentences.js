@@ -9,7 +9,10 @@ page.define("sentence-matrix", (root, data) => {
   const hint = detail.firstElementChild;
   const grid = [...table.rows].map((row) => [...row.cells]);
   const shown = 8;
+  /** @typedef {{row: number | null, column: number | null}} Place */
+  /** @type {Place?} */
   let chosen = null;
+  /** @type {Place?} */
   let pointed = null;
 
   const placeOf = (target) => {

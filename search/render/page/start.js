@@ -125,7 +125,9 @@ page.define("document-map", (root) => {
     focus(selected());
   };
 
+  /** @type {DOMPoint?} */
   let from = null;
+  /** @type {SVGRectElement?} */
   let frame = null;
   const at = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   svg.addEventListener("dragstart", (event) => event.preventDefault()); // of a link
@@ -148,11 +150,13 @@ page.define("document-map", (root) => {
     for (const [name, value] of Object.entries(sides)) frame.setAttribute(name, String(value));
   });
   const end = () => {
-    const [x, y, width, height] = frame ? ["x", "y", "width", "height"].map((name) => Number(frame.getAttribute(name))) : [];
-    frame?.remove();
+    const drawn = frame;
+    drawn?.remove();
     svg.classList.remove("is-dragging");
-    if (frame) choose(x, y, x + width, y + height);
     from = frame = null;
+    if (!drawn) return;
+    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(drawn.getAttribute(name)));
+    choose(x, y, x + width, y + height);
   };
   svg.addEventListener("pointerup", end);
   svg.addEventListener("pointercancel", end);

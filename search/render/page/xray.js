@@ -176,6 +176,7 @@ page.define("x-ray", (root) => {
       piece.removeAttribute("title");
     }
     const choice = one("form.head", result);
+    if (choice) one("button", choice).hidden = true;
     choice?.addEventListener("change", () => head(choice));
     choice?.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -186,6 +187,8 @@ page.define("x-ray", (root) => {
       tour(one(".tour", result));
     });
   };
+  const send = form && one("button", form);
+  if (send) send.hidden = true; // every letter is answered
   dress();
   layer(0);
   root.addEventListener("matrices", shade); // the grid has other numbers now
