@@ -11,7 +11,8 @@ app.py        builds the ASGI application
     answers.py    answers that are more than a record
     api.py        /api/v1; fields.py and parameters.py define its parameters; embeddings.py
                   and reranking.py: /v1/models, /v1/embeddings and /v1/rerank
-    pages.py      web pages, their scripts and styles; xray_views.py: the X-ray
+    pages.py      web pages, their scripts and styles; xray_views.py: the X-ray;
+                  all_views.py: hits of all indexes
     mcp/          the same answers for agents, over the Model Context Protocol; without FastAPI
 
 `search.render.page` makes the HTML from records. Requests change an index only if the server is `writable`. Importing

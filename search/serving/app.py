@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import search
 from search.errors import SearchError
 from search.plugins import plugins
-from search.serving import api, embeddings, pages, problems, reranking, xray_views
+from search.serving import all_views, api, embeddings, pages, problems, reranking, xray_views
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
 from search.serving.openapi import openapi_document
@@ -76,6 +76,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app.include_router(reranking.router)
     app.include_router(pages.router)
     app.include_router(xray_views.router)
+    app.include_router(all_views.router)
     for plugin in plugins():
         if plugin.router:
             app.include_router(import_module(plugin.router).router)

@@ -206,7 +206,7 @@ def _questions(index: Index, suggested: Sequence[Suggestion]) -> start.QuestionL
     hits = [suggestion.hit for suggestion in suggested[:1]]
     shaded = bool(hits and hits[0].explanation)
     keywords = searcher_of(index).highlights(suggested[0].question, hits) if hits and not shaded else ()
-    views = viewed(hits, keywords, _answering(hits, keywords))
+    views = viewed(hits, keywords, answering(hits, keywords))
     return start.QuestionList(suggested, views[0] if views else None)
 
 
@@ -267,7 +267,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
     if hits.coverage:
         notes = (*notes, f"{hits.coverage.sentence}.")
     keywords = () if shaded else searcher_of(index).highlights(params.q, hits)
-    views = viewed(hits, keywords, _answering(hits, keywords), shares)
+    views = viewed(hits, keywords, answering(hits, keywords), shares)
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
@@ -300,7 +300,7 @@ def _facets(index: Index, params: PageParams) -> Sequence[Facet]:
     return index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
 
 
-def _answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:
+def answering(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]]) -> list[tuple[int, int]]:
     """Return the span of the sentences of each hit with the largest contributions; of an unread one, most keywords."""
     below = []
     for at, hit in enumerate(hits):

@@ -416,6 +416,7 @@ def pages(indexes: list[Index]) -> list[str]:
         f"/xray?{parameters}",
         f"/?{parameters}&doc={first.passage_id}&tab=tokens",
         "/xray",
+        f"/all?q={QUERY}",
         "/similarity?text=the key%0Athe lock%0Athe door",
         "/similarity?text=turn the key%0Aopen the lock and the door",
         "/xray?text=turn the key&text=open the lock&side=passage&at=1&head=1",

@@ -476,7 +476,10 @@ def test_a_page_alerts_to_a_request_that_cannot_be_answered(
 )
 def test_a_page_without_hits_says_why(client: TestClient, options: dict[str, Any], message: str) -> None:
     page = client.get("/", params={"q": "zzzqqq", **options}, headers={"accept": "text/html"}).text
-    assert f'<p role="status">{message}</p>' in html.unescape(page)
+    assert f'<p role="status">{message}' in html.unescape(page)
+    by_meaning = links(page, r'href="([^"]+)">Search by meaning instead')
+    assert len(by_meaning) == (options.get("mode") == "lexical")
+    assert all('class="hit"' in client.get(way).text for way in by_meaning)
 
 
 def test_the_menu_leads_to_a_reference_of_every_operation_and_parameter(client: TestClient) -> None:
@@ -575,3 +578,28 @@ def test_hits_without_shades_have_the_same_bars_and_read_no_passage(
     assert parts == pytest.approx(values, abs=2e-6)  # as printed, to 6 digits
     bars()
     assert read
+
+
+def test_all_indexes_are_searched_as_one_and_each_hit_leads_to_its_own(
+    index: Index, notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "lock.md").write_text(
+        "# Lock\n\nTurn the key in the lock twice.\n", encoding="utf-8"
+    )
+    other = Index.build(tmp_path / "more", index="more", model=str(tiny_model))
+    expected = search.Indexes([index, other]).query(QUERY, 10)
+    assert {hit.index for hit in expected} == {"notes", "more"}
+    with TestClient(create_app(index, other), base_url=ADDRESS) as client:
+        page = client.get("/all", params={"q": QUERY}).text
+        ids = re.findall(r'<li class="hit[^"]*" id="h\d+-(\d+)"', page)
+        assert ids == [str(hit.passage_id) for hit in expected]
+        scores = re.findall(r'<data value="([^"]+)"', page)
+        assert [float(score) for score in scores] == [hit.score for hit in expected]
+        for way, hit in zip(links(page, r'class="why-link" href="([^"#]+)'), expected, strict=True):
+            assert f"index={hit.index}" in way
+            assert f"<td>{hit.score:.3f}</td></tr></tfoot>" in client.get(way).text
+        (menu,) = links(client.get("/", params={"q": QUERY}).text, r'href="(/all[^"]*)"')
+        assert "q=turn+the+key" in menu and client.get(menu).text == page
+        assert "Ask 2 indexes at once." in client.get("/all").text
+        assert 'role="alert"' in client.get("/all", params={"q": "key", "where": "((("}).text

@@ -7,7 +7,7 @@
 
     document.py     Page, its two frames, and escaping of texts
     search.py       search page (server only); hit_list.py  its list of hits; score_bar.py  the bar of a score
-    start.py        start page; map.py  the map (server only)
+    start.py        start page; map.py  the map; all_page.py  hits of all indexes (server only)
     reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
     why.py          explanation of a score, word by word; comparisons of two hits and "why not" (server only)
     xray_page.py    how two texts come to their score: pieces, layers, pairs, attention

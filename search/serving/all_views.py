@@ -1,0 +1,66 @@
+"""Handler of the page that searches all indexes of a server as one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from search.errors import InputError
+from search.index import searcher_of
+from search.indexes import Indexes, highlights, name_of
+from search.ranking.question import without_operators
+from search.records.option_tools import select_options
+from search.records.options import QueryOptions, RankOptions
+from search.render.format import no_hits
+from search.render.page import all_page
+from search.render.page.document import Page
+from search.render.page.hit_list import viewed
+from search.serving.app_state import in_one_generation
+from search.serving.pages import PageParams, answering
+from search.serving.problems import as_page
+
+router = APIRouter()
+
+
+@router.get("/all", include_in_schema=False)
+async def hits_of_all(request: Request, params: Annotated[PageParams, Query()]) -> HTMLResponse:
+    """The hits of a query in all indexes, ranked as one; their scores are split by meaning and keywords."""
+    state = request.app.state
+    opened = Indexes(list(state.served.indexes.values()))
+
+    def drawn() -> Page:
+        return in_one_generation(opened, None, lambda: _page(opened, params))[1]
+
+    return as_page(request, await state.limiter.run(drawn), state.served.first)
+
+
+def _page(opened: Indexes, params: PageParams) -> Page:
+    names = [name_of(index) for index in opened.all]
+    if not params.q.strip():
+        return all_page.all_hits(params.named(), names)
+    options: Any = select_options(params.ranking_options(RankOptions), QueryOptions)
+    try:
+        hits = opened.query(params.question, params.k, **options)
+    except InputError as error:
+        return all_page.all_hits(params.named(), names, problem=str(error))
+    marks = highlights(opened, params.q, hits)
+    views = viewed(hits, marks, answering(hits, marks))
+    none = "" if hits else _why_none(opened, params)
+    return all_page.all_hits(params.named(), names, views, opened.notes, no_hits=none)
+
+
+def _why_none(opened: Indexes, params: PageParams) -> str:
+    """Return why no index has a hit."""
+    words, restricts = without_operators(params.q)
+    passages = sum(searcher_of(index).store.facts.passages for index in opened.all)
+    return no_hits(
+        words,
+        passages,
+        ["the filters"] if params.named().is_filtered else [],
+        restricts=restricts,
+        by_keywords=params.mode == "lexical",
+        ignored=params.without or (),
+    )
