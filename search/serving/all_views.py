@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -29,16 +30,21 @@ router = APIRouter()
 async def hits_of_all(request: Request, params: Annotated[PageParams, Query()]) -> HTMLResponse:
     """The hits of a query in all indexes, ranked as one; their scores are split by meaning and keywords."""
     state = request.app.state
-    opened = Indexes(list(state.served.indexes.values()))
+    served = dict(state.served.indexes)
+    opened = Indexes(list(served.values()))
 
     def drawn() -> Page:
-        return in_one_generation(opened, None, lambda: _page(opened, params))[1]
+        return in_one_generation(opened, None, lambda: _page(opened, list(served), params))[1]
 
     return as_page(request, await state.limiter.run(drawn), state.served.first)
 
 
-def _page(opened: Indexes, params: PageParams) -> Page:
-    names = [name_of(index) for index in opened.all]
+def _page(opened: Indexes, names: list[str], params: PageParams) -> Page:
+    """Return the page.
+
+    Args:
+        names: name of each index on this server, in their order.
+    """
     if not params.q.strip():
         return all_page.all_hits(params.named(), names)
     options: Any = select_options(params.ranking_options(RankOptions), QueryOptions)
@@ -47,8 +53,10 @@ def _page(opened: Indexes, params: PageParams) -> Page:
     except InputError as error:
         return all_page.all_hits(params.named(), names, problem=str(error))
     marks = highlights(opened, params.q, hits)
-    views = viewed(hits, marks, answering(hits, marks))
-    none = "" if hits else _why_none(opened, params)
+    on_server = {name_of(index): name for index, name in zip(opened.all, names, strict=True)}
+    named = [replace(hit, index=on_server.get(hit.index, names[0])) for hit in hits]
+    views = viewed(named, marks, answering(named, marks))
+    none = "" if named else _why_none(opened, params)
     return all_page.all_hits(params.named(), names, views, opened.notes, no_hits=none)
 
 

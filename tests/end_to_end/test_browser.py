@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,6 +94,17 @@ def assert_inert(browser: webdriver.Chrome) -> None:
     assert len(scripts) == 2  # the theme, and one module
     with pytest.raises(NoAlertPresentException):
         _ = browser.switch_to.alert
+
+
+def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
+    elements = browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
+    return next(element for element in elements if element.text == text)
+
+
+def shades(browser: webdriver.Chrome, side: str) -> list[str]:
+    """Background colours of the units of a side, as the user sees them."""
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
+    return browser.execute_script(script, f"[data-side='{side}'] .unit")
 
 
 def detail(browser: webdriver.Chrome) -> str:

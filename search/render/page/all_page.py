@@ -32,12 +32,11 @@ def all_hits(
         no_hits: reason why no passage is a hit.
     """
     requests = {name: replace(request, index=name) for name in indexes}
-    only = indexes[0] if len(indexes) == 1 else ""  # hits of a single index do not name it
     body = drawn(
         "all.html",
         site=Site(PATH, request.index or indexes[0], tuple(indexes)),
         request=request,
-        hits=[(view, requests[view.hit.index or only]) for view in views],
+        hits=[(view, requests[view.hit.index]) for view in views],
         full=full_width(view.bar for view in views),
         verdict=verdict_words([view.hit for view in views]) if views else "",
         best=views[0].hit if views else None,
