@@ -375,7 +375,9 @@ def explain(index: Index, params: PassageParams, request: Request) -> Page:
     hit = searcher_of(index).hit(params.question, params.passage, **params.of(declared.RerankOptions))
     explained = index.explain(params.question, hit)
     panel = why.panel(explained, hit, params.named())
-    return panel if FRAGMENT in request.headers else why.alone(panel, hit, params.named())
+    if FRAGMENT in request.headers:
+        return panel
+    return why.alone(panel, replace(hit, explanation=explained), params.named())
 
 
 @view("/counterfactual", PassageParams)
