@@ -90,8 +90,10 @@ def xray(index: Index, params: XRayParams, request: Request) -> Page:
     hit, why, is_edited = pair.hit, pair.why, pair.is_edited
     rank = None if hit and not is_edited else _rank(index, why, hit)
     of = xray_of(why, rank)
-    head = page.HeadChoice(params.side, params.at or max(why.n_layers, 1), params.head)
-    if params.part == "heads":
+    head = None
+    if params.model_fields_set & {"side", "at", "head"}:
+        head = page.HeadChoice(params.side, params.at or max(why.n_layers, 1), params.head)
+    if params.part == "heads" and head:
         return Page("Attention", "", page.attention(of, head))
     origin = page.Origin(params.named(), pair.texts, hit, is_edited, _grid_source(request, params))
     return page.xray(

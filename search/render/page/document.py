@@ -118,6 +118,7 @@ def _environment() -> Environment:
     environment.filters |= {"isolated": isolated, "kept": kept, "signed": signed, "data": data}
     environment.globals |= {
         "link": link,
+        "shade": shade,
         "format": format,
         "parameters": parameters,
         "laboratory": laboratory_pages(),
@@ -211,6 +212,12 @@ def data(values: dict[str, Any]) -> Markup:
 def text(value: str) -> Markup:
     """Escape a text for HTML; control characters become visible codes."""
     return Markup(html.escape(escape(value), quote=True))
+
+
+def shade(value: float, end: float) -> Markup:
+    """Return the classes of a cell: its level from l0 to l9, where `end` has the deepest shade, and the sign."""
+    level = round(9 * min(abs(value) / end, 1)) if end else 0
+    return Markup(f"l{level} minus" if value < 0 and level else f"l{level}")
 
 
 def kept(value: str) -> Markup:

@@ -151,11 +151,17 @@ page.define("token-grid", (root, data) => {
     output.textContent = named(layer);
     choose(state.matrix, layer);
   });
+  // The layer of the X-ray, for both matrices.
+  const follow = (layer) => {
+    for (const name of ["cosine", "contribution"])
+      if (data[name].cells[layer] || (data.source && name !== state.matrix)) layers[name] = layer;
+  };
   root.addEventListener("layer", ({ detail }) => {
-    if (!stops().includes(detail)) return;
-    for (const name of ["cosine", "contribution"]) if (data[name].cells[detail] || name === state.matrix || data.source) layers[name] = detail;
+    if (!stops().includes(detail) || layers[state.matrix] === detail) return;
+    follow(detail);
     choose(state.matrix, detail);
   });
+  if (whole?.dataset.layer) follow(whole.dataset.layer);
 
   // The table.
   const box = page.element("div", undefined, "scroll");

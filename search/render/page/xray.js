@@ -12,7 +12,8 @@ const all = (css, at) => [...at.querySelectorAll(css)];
 page.define("x-ray", (root) => {
   const form = one("form.texts-of", root);
   const result = one("[data-part=result]", root);
-  const state = { layer: 0, side: "", token: -1 };
+  /** @type {{layer: number, side: string, token: number, target: any}} */
+  const state = { layer: 0, side: "", token: -1, target: null };
   let asked = 0;
 
   // ---- the layer
@@ -20,27 +21,43 @@ page.define("x-ray", (root) => {
   const layer = (number) => {
     const slider = one("[data-part=layer]", result);
     state.layer = Math.min(number, Number(slider.max));
+    root.dataset.layer = String(state.layer);
     slider.value = String(state.layer);
     const last = state.layer === Number(slider.max);
     const name = state.layer === 0 ? "0: as typed" : last ? `${state.layer}: mixed` : String(state.layer);
     slider.nextElementSibling.textContent = name;
     slider.setAttribute("aria-valuetext", name);
-    for (const row of all("tr[data-layer]", result)) row.classList.toggle("is-at", Number(row.dataset.layer) === state.layer);
+    for (const { layers } of Object.values(sides))
+      for (const [at, { row }] of layers) row.classList.toggle("is-at", at === state.layer);
     shade();
     one("token-grid", result)?.dispatchEvent(new CustomEvent("layer", { detail: String(state.layer) }));
   };
+  // Pieces, and rows of the strip by layer with their cells, of both texts; anew with each answer.
+  /** @type {Record<string, {pieces: any[], layers: Map<number, {row: any, cells: any[]}>}>} */
+  let sides = {};
+  const gather = () => {
+    sides = {};
+    for (const side of ["query", "passage"]) {
+      const rows = all(`.strip[data-side=${side}] tr[data-layer]`, result);
+      const layers = rows.map((row) => [Number(row.dataset.layer), { row, cells: all("td", row) }]);
+      sides[side] = { pieces: all(`.piece[data-side=${side}]`, result), layers: new Map(/** @type {any} */ (layers)) };
+    }
+  };
+  const SHADE = /\b(l\d|minus)\b/g;
   const tint = (piece, cell) => {
-    for (let i = 0; i <= 9; i++) piece.classList.toggle(`l${i}`, Boolean(cell?.classList.contains(`l${i}`)));
-    piece.classList.toggle("minus", Boolean(cell?.classList.contains("minus")));
+    const made = `${piece.className.replace(SHADE, "").trim()} ${(cell.className.match(SHADE) ?? []).join(" ")}`;
+    if (piece.className !== made) piece.className = made;
   };
   // Pieces have the shades of the layer; while one is pointed at, the other text has those of its row of the grid.
   const shade = () => {
     const grid = one("token-grid", result);
     const values = state.token < 0 ? null : grid?.row?.(state.side, state.token);
-    for (const piece of all(".piece", result)) {
-      const { side, token } = piece.dataset;
-      if (values && side !== state.side) page.shade(piece, values.cells[token] ?? 0, values.end);
-      else tint(piece, one(`.strip tr.is-at td[data-side=${side}][data-token="${token}"]`, result));
+    for (const [side, { pieces, layers }] of Object.entries(sides)) {
+      const cells = layers.get(state.layer)?.cells ?? [];
+      pieces.forEach((piece, token) => {
+        if (values && side !== state.side) page.shade(piece, values.cells[token] ?? 0, values.end);
+        else tint(piece, cells[token]);
+      });
     }
   };
 
@@ -48,15 +65,17 @@ page.define("x-ray", (root) => {
 
   const point = (target) => {
     const { side = "", token = -1 } = target?.dataset ?? {};
-    if (side === state.side && Number(token) === state.token) return;
-    Object.assign(state, { side, token: Number(token) });
+    if (target === state.target) return;
+    Object.assign(state, { side, token: Number(token), target });
     for (const lit of all(".is-on", root)) lit.classList.remove("is-on");
     const note = one("[data-part=note]", result);
     note.textContent = "\u00a0";
     if (side) {
       for (const same of all(`[data-side=${side}][data-token="${token}"]`, result)) same.classList.add("is-on");
-      const piece = one(`.piece[data-side=${side}][data-token="${token}"]`, result);
-      if (piece) note.textContent = `“${piece.textContent}” is ${piece.title || piece.dataset.note}.`;
+      const piece = sides[side].pieces[Number(token)];
+      const row = target.closest("tr[data-layer]");
+      if (row) note.textContent = `“${piece.textContent.trim()}” traced to layer ${row.dataset.layer}: ${target.textContent} thousandths of the cosine.`;
+      else note.textContent = `“${piece.textContent.trim()}” is ${piece.dataset.note}.`;
     }
     shade();
   };
@@ -84,7 +103,7 @@ page.define("x-ray", (root) => {
     const made = one("[data-part=result]", content);
     if (!made) return;
     const opened = state.layer;
-    Object.assign(state, { side: "", token: -1 });
+    Object.assign(state, { side: "", token: -1, target: null });
     result.replaceChildren(...made.childNodes);
     dress();
     layer(opened);
@@ -167,16 +186,27 @@ page.define("x-ray", (root) => {
   };
 
   const dress = () => {
+    gather();
     const slider = one("[data-part=layer]", result);
     slider.closest("label").hidden = slider.max === "0";
     slider.addEventListener("input", () => layer(Number(slider.value)));
-    for (const row of all("tr[data-layer]", result)) row.addEventListener("click", () => layer(Number(row.dataset.layer)));
-    for (const piece of all(".piece", result)) {
+    for (const { layers } of Object.values(sides))
+      for (const [at, { row }] of layers) row.addEventListener("click", () => layer(at));
+    for (const piece of Object.values(sides).flatMap(({ pieces }) => pieces)) {
       piece.dataset.note = piece.title; // said below, not in a tooltip
       piece.removeAttribute("title");
     }
     const choice = one("form.head", result);
     if (choice) one("button", choice).hidden = true;
+    const place = one("[data-part=head]", result);
+    if (choice && !place.childElementCount) {
+      const sight = new IntersectionObserver((entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        sight.disconnect();
+        head(choice);
+      });
+      sight.observe(place);
+    }
     choice?.addEventListener("change", () => head(choice));
     choice?.addEventListener("submit", (event) => {
       event.preventDefault();

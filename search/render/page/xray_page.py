@@ -135,7 +135,8 @@ def xray(
         by: the units of the grid to begin with.
         hit: the hit that is explained; None for two free texts.
         origin: where the texts come from, for a page of the server; None for a file.
-        head: head of attention to show; None shows the mean over the heads of the last layer.
+        head: head of attention to show. None shows none on a page of the server, whose script fetches it when it comes
+            into view, and in a file the mean over the heads of the last layer.
         test: what a deletion test of the explanation says.
         colours: range of the colours of cosines in the grid; None is -1 to 1.
     """
@@ -144,7 +145,8 @@ def xray(
     is_hit = hit is not None or (origin is not None and origin.hit is not None)
     bar = viewed([hit_with(hit, of)])[0].bar if hit else ScoreBar(why.score, parts_of(why))
     largest = max(bar.parts, key=lambda part: part.value if part.is_word else -1.0, default=None)
-    head = head or HeadChoice("query", max(why.n_layers, 1))
+    choice = head or HeadChoice("query", max(why.n_layers, 1))
+    has_table = of.heads and (head or not origin)
     body = drawn(
         "xray.html",
         xray=of,
@@ -161,8 +163,8 @@ def xray(
         full=full_width([bar]),
         largest=largest if largest and largest.is_word and bar.score > 0 else None,
         poolings=[(_POOLINGS.get(name, name), value) for name, value in of.poolings.items()],
-        attention=attention(of, head) if of.heads else "",
-        head=head,
+        attention=attention(of, choice) if has_table else "",
+        head=choice,
         test=test,
         written=written,
         total=why.meaning,
