@@ -102,6 +102,7 @@ def screenshot(browser: Any, page: Path, name: str, width: int, height: int) -> 
     size = {"width": width, "height": height, "deviceScaleFactor": 1.4, "mobile": False}
     browser.get(page.as_uri())
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_script("document.querySelector('#x-layers').scrollIntoView()")
     time.sleep(1)
     browser.save_screenshot(str(DOCS / name))
 
