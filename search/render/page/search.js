@@ -278,6 +278,9 @@ page.define("search-page", (root) => {
     } else if (target.matches(".why-link") && hit) {
       handled();
       beside(hit, "why");
+    } else if (target.matches("[data-tool=tokens]") && hit) {
+      handled();
+      beside(hit, "tokens");
     } else if (target.matches("[data-tool=compare]")) compare(hit);
     else if (target.matches("a.open") && hit && pane.isWide()) {
       handled();
