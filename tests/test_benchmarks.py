@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from tests.lab.training.conftest import write_questions, write_sentences
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
+RESEARCHERS = (HANDBOOK / "78-for-researchers.md").read_text(encoding="utf-8")
 
 MakeArguments = Callable[[Path], list[str | Path]]
 
@@ -147,6 +149,52 @@ SMALL: dict[str, MakeArguments] = {
 
 def test_every_benchmark_is_listed_here() -> None:
     assert set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
+
+
+def commands(text: str) -> list[str]:
+    """Commands of benchmarks in a text, each on one line, without comments."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    lines = re.findall(
+        r"^(?: {4}|\| .*? \| `)?(.*python benchmarks/\w+\.py[^`\n|]*)", joined, re.MULTILINE
+    )
+    return [line.partition("  # ")[0].strip() for line in lines]
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_page_for_researchers_has_each_benchmark_once() -> None:
+    names = re.findall(r"benchmarks/(\w+)\.py", "\n".join(commands(RESEARCHERS)))
+    assert sorted(names) == sorted(set(SMALL) | REPEATING | {"heads", "asked_txtai"})
+    helpers = re.search(r"^((?:`\w+\.py`(?:, | and )?)+) are helpers", RESEARCHERS, re.MULTILINE)
+    assert helpers and set(re.findall(r"`(\w+)\.py`", helpers[1])) == HELPERS - {"asked_txtai"}
+
+
+def test_commands_for_researchers_are_those_beside_the_figures() -> None:
+    sources = [BENCHMARKS / "README.md", HANDBOOK / "74-mteb.md"]
+    beside = {command for path in sources for command in commands(path.read_text(encoding="utf-8"))}
+    assert len(beside) > 40
+    assert set(commands(RESEARCHERS)) <= beside
+
+
+def test_files_that_commands_name_exist() -> None:
+    text = RESEARCHERS + (BENCHMARKS / "README.md").read_text(encoding="utf-8")
+    names = re.findall(r"(?:benchmarks|corpora)/[\w./-]+", "\n".join(commands(text)))
+    assert len(names) > 80
+    assert [name for name in names if not (BENCHMARKS.parent / name).exists()] == []
+
+
+def test_figures_for_researchers_are_linked() -> None:
+    links = re.findall(r"^\| .* \| \[.*\]\((.*)\) \|$", RESEARCHERS, re.MULTILINE)
+    assert len(links) == len(commands(RESEARCHERS))
+    sections = anchors((BENCHMARKS / "README.md").read_text(encoding="utf-8"))
+    for link in links:
+        page, _, anchor = link.partition("#")
+        assert (HANDBOOK / page).is_file()
+        assert not anchor or anchor in sections, link
 
 
 @pytest.mark.parametrize("name", sorted(REPEATING - (set() if HAS_ALL else {"mteb_models"})))
