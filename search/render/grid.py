@@ -1,7 +1,8 @@
 """`Grid`: a matrix with names for its rows and columns, which a terminal, a notebook and a picture draw alike.
 
 Records become grids in heatmap.py, those of an extension in its own drawings; `draw_grid` in heatmap.py,
-`matrix` in notebook.py and `heat_map` in picture.py draw them.
+`matrix` in notebook.py and `heat_map` in picture.py draw them. `Bars` are numbers with names: `meter` in
+notebook.py and `bar_chart` in picture.py draw them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Grid:
         colours: range of the colours, if it is not that of `limit`; numbers beyond it have the colour of its end.
         gaps: positions of rows and of columns before which others are left out; the number of rows or columns is the
             position after the last.
+        texts: texts to draw into the cells instead of their numbers, a row of texts for each row; empty for numbers.
     """
 
     title: str
@@ -40,6 +42,7 @@ class Grid:
     limit: float = 1.0
     colours: Range | None = None
     gaps: tuple[Sequence[int], Sequence[int]] = ((), ())
+    texts: Sequence[Sequence[str]] = ()
 
     @property
     def range(self) -> Range:
@@ -65,3 +68,27 @@ class Grid:
     def places(self) -> int:
         """Decimals of a number: 1 for contributions, which are in thousandths, else 2."""
         return 1 if self.scale == "contribution" else 2
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Numbers with names, each of which is drawn as a bar.
+
+    Attributes:
+        title: what is drawn.
+        unit: what the numbers are, such as "probability".
+        names: a name for each number.
+        numbers: numbers of at least 0.
+        end: number of a bar of full length; 0 for the largest number.
+    """
+
+    title: str
+    unit: str
+    names: Sequence[str]
+    numbers: Sequence[float]
+    end: float = 0.0
+
+    @property
+    def full(self) -> float:
+        """Number of a bar of full length, above 0."""
+        return self.end or max(self.numbers, default=0.0) or 1.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING, Any
 
 from search.records.comparisons import Similarities
@@ -205,9 +205,10 @@ def matrix(grid: Grid) -> str:
     """Return a matrix as an HTML table; long column names are vertical, a column "…" stands for a gap."""
     upright = ' style="writing-mode:vertical-rl"' if max(map(len, grid.columns), default=0) > 5 else ""
     head = ("", *_with_gaps([f"<span{upright}>{isolated(name)}</span>" for name in grid.columns], grid))
+    numbers = [[fixed(value, grid.places) for value in values] for values in grid.cells.tolist()]
     body = (
-        (isolated(name), *_with_gaps([_number(value, grid) for value in values], grid, ""))
-        for name, values in zip(grid.rows, grid.cells.tolist(), strict=True)
+        (isolated(name), *_with_gaps(list(map(partial(_shaded, grid), values, texts)), grid, ""))
+        for name, values, texts in zip(grid.rows, grid.cells.tolist(), grid.texts or numbers, strict=True)
     )
     return table(head, body)
 
@@ -221,9 +222,16 @@ def _with_gaps(cells: Sequence[str], grid: Grid, mark: str = "…") -> Iterable[
             yield cell
 
 
-def _number(value: float, grid: Grid) -> str:
+def _shaded(grid: Grid, value: float, drawn: str) -> str:
     shade = _shade(grid.depth(value), _COLOURS[grid.scale])
-    return f'<span style="display:block;{shade}">{fixed(value, grid.places)}</span>'
+    return f'<span style="display:block;{shade}">{text(one_line(drawn))}</span>'
+
+
+def meter(share: float) -> str:
+    """Return a bar whose length is a share of 120 pixels, to stand beside the number."""
+    length = 120 * min(max(share, 0.0), 1.0)
+    colour = _shade(1.0, _COLOURS["contribution"])
+    return f'<span style="display:inline-block;height:.8em;width:{length:.0f}px;{colour}"></span>'
 
 
 def _shade(share: float, colours: tuple[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Matrices and curves as pictures, drawn with matplotlib (extra `pictures`).
 
     explanation(...), sentences(...), document_map(...)  ->  the bytes of a PNG
-    heat_map(...)  ->  axes of matplotlib
+    heat_map(...), bar_chart(...)  ->  axes of matplotlib
 
 pyplot is used only in a notebook, if no axes are given. Settings of matplotlib are changed only while drawing.
 """
@@ -24,7 +24,7 @@ from search.records.document_map import OTHER, DocumentMap
 from search.records.explanations import Explanation, Side
 from search.records.hits import Hit
 from search.render.format import headings, letters, named, one_line, where
-from search.render.grid import Grid, Range, Scale
+from search.render.grid import Bars, Grid, Range, Scale
 from search.render.heatmap import (
     MOST_COLUMNS,
     MOST_ROWS,
@@ -47,6 +47,7 @@ _MAP_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
 _MAP_MARKERS = ("o", "s", "^", "D", ".")
 
 _COLOURS: dict[Scale, str] = {"contribution": "RdBu", "cosine": "PRGn_r", "attention": "Greens"}
+_BAR_COLOUR = "#2f6fd0"
 _MOST_INCHES = 40.0
 _DPI, _MARGIN = 160, 0.3
 # Width of a picture for a slide, in pixels, and of its panels, in inches.
@@ -115,11 +116,11 @@ def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
         ):
             ticks = edges.labels(names) if len(names) <= _LABELS_UP_TO else []
             axis.set_ticks(edges.centres[: len(ticks)], ticks, rotation=angle, fontsize=8)
-        if max(drawn.cells.shape) <= _NUMBERS_UP_TO:
+        if drawn.texts or max(drawn.cells.shape) <= _NUMBERS_UP_TO:
             for (i, j), value in np.ndenumerate(drawn.cells):
                 x, y = across.centres[across.places[j]], down.centres[down.places[i]]
                 colour = "white" if abs(drawn.depth(value)) > 0.6 else "black"
-                number = f"{value:.{drawn.places}f}"
+                number = _shortened(drawn.texts[i][j]) if drawn.texts else f"{value:.{drawn.places}f}"
                 ax.text(x, y, number, ha="center", va="center", fontsize=7, color=colour)
         ax.figure.colorbar(
             image,
@@ -131,6 +132,39 @@ def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
             fraction=0.05,
         )
     return ax
+
+
+def bar_chart(ax: Axes | None, drawn: Bars) -> Axes:
+    """Draw numbers as horizontal bars, the first at the top, each with its number.
+
+    Args:
+        ax: axes to draw into; None creates a new pyplot figure, which a notebook displays.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if ax is None:
+        from matplotlib import pyplot
+
+        height = min(max(0.25 * len(drawn.names) + 1, 1.5), _MOST_INCHES)
+        _, ax = pyplot.subplots(figsize=(6.5, height), layout="constrained")
+    with style():
+        lines = range(len(drawn.names))
+        bars = ax.barh(lines, drawn.numbers, color=_BAR_COLOUR)
+        ax.bar_label(bars, [_bar_label(number) for number in drawn.numbers], padding=3, fontsize=8)
+        ax.set_yticks(lines, list(map(_shortened, drawn.names)), fontsize=8)
+        ax.invert_yaxis()
+        ax.set_xlim(0, 1.1 * drawn.full)  # with room for the numbers
+        ax.xaxis.set_major_locator(MaxNLocator(_TICKS, integer=isinstance(drawn.full, int)))
+        ax.set_xlabel(drawn.unit)
+        ax.set_title(drawn.title, loc="left", weight="bold")
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _bar_label(number: float) -> str:
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{number:.3f}" if number >= 0.0005 or number == 0 else f"{number:.1e}"
 
 
 def beyond(cells: Any, low: float, high: float) -> Literal["neither", "min", "max", "both"]:
@@ -329,9 +363,11 @@ def figure_size(drawn: Grid) -> tuple[float, float]:
     """Return width and height of a matrix with its labels, in inches."""
     rows, columns = drawn.rows, drawn.columns
     cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
+    longest = max((len(text) for texts in drawn.texts for text in texts), default=0)
+    sides = ((rows, cell), (columns, max(cell, _LETTER * min(longest, _LONGEST_LABEL))))
     down, across = (
-        cell * (len(names) + _GAP * len(gaps))
-        for names, gaps in zip((rows, columns), drawn.gaps, strict=True)
+        side * (len(names) + _GAP * len(gaps))
+        for (names, side), gaps in zip(sides, drawn.gaps, strict=True)
     )
     beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
     return (

@@ -35,6 +35,7 @@ class Canvas:
             width=width,
             height=24,  # else rich reads $LINES, which may be invalid
             force_terminal=colour,
+            force_jupyter=False,  # else rich displays the lines in a notebook instead of writing them
             color_system="standard" if colour else None,
             no_color=not colour,
             highlight=False,

@@ -1,1 +1,7 @@
-"""Records of the laboratory: inspections of a model, predictions of task heads, reports of training runs."""
+"""Records of the laboratory.
+
+lab_record.py   a result that draws itself in a terminal, in a notebook and as a plot
+inspections.py  inspections of a model
+predictions.py  predictions of task heads
+training.py     reports of training runs
+"""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
-from search.records.notebook_mixin import Html, NotebookMixin
+from search.lab.records.lab_record import LabRecord
+from search.records.notebook_mixin import Html
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from search.records.tokens import Matrix, Vector
-
-
-class LabRecord(NotebookMixin):
-    """A record that the laboratory draws in a notebook."""
-
-    drawer = partial(import_module, "search.lab.render.notebook")
 
 
 @dataclass(frozen=True)
@@ -77,8 +70,8 @@ class InputWord:
         return len(self.tokens) > 1
 
 
-@dataclass(frozen=True)
-class Tokenization:
+@dataclass(frozen=True, repr=False)
+class Tokenization(LabRecord):
     """Tokens and words of a text or a pair; `vocabulary` is the number of entries in the vocabulary."""
 
     texts: tuple[str, ...]
@@ -202,7 +195,7 @@ class Attention(LabRecord):
             raise InputError(f"'{self.model}' has no {name} {number}. Choose from 1 to {most}.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inspection(LabRecord):
     """Embeddings, hidden states and attention of a model for one text or pair of n tokens.
 
@@ -226,11 +219,6 @@ class Inspection(LabRecord):
     pooler_difference: float | None = None
     no_pooler: str = ""
 
-    def __repr__(self) -> str:
-        return (
-            f"<Inspection of {len(self.tokens)} tokens by {self.model.name}: {self.model.layers} layers>"
-        )
-
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """All arrays by name, ready for `numpy.savez`."""
@@ -246,8 +234,8 @@ class Inspection(LabRecord):
         return arrays if self.pooler is None else arrays | {"pooler_output": self.pooler}
 
 
-@dataclass(frozen=True, eq=False)
-class PaddedBatch:
+@dataclass(frozen=True, eq=False, repr=False)
+class PaddedBatch(LabRecord):
     """Several texts as one input: b rows of t tokens, of which the shorter ones end in padding.
 
     Attributes:
@@ -267,8 +255,8 @@ class PaddedBatch:
     model: str
 
 
-@dataclass(frozen=True, eq=False)
-class Positions:
+@dataclass(frozen=True, eq=False, repr=False)
+class Positions(LabRecord):
     """Vectors of the first n positions: those that a model has learned, and the sinusoids of the first Transformer.
 
     Attributes:
@@ -293,9 +281,27 @@ class Positions:
         learned, formula = (unit @ unit.T for unit in units)
         return learned, formula
 
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        source: Literal["learned", "formula"] = "learned",
+        matrix: Literal["cosines", "vectors"] = "cosines",
+    ) -> Axes:
+        """Plot the cosines of positions, or their vectors, as a heat map.
 
-@dataclass(frozen=True, eq=False)
-class HeadAtWork:
+        Args:
+            source: the vectors that the model has learned, or those of the formula.
+            matrix: (n, n) cosines of each position with each other, or the (n, d) vectors.
+
+        Raises:
+            OptionalDependency: matplotlib is not installed.
+        """
+        return self._plotted(ax, source=source, matrix=matrix)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadAtWork(LabRecord):
     """Computation of one attention head for one token, step by step, in float64; h is the width of a head.
 
     Attributes:
@@ -363,8 +369,8 @@ class ContextualCosines(LabRecord):
         return f"<ContextualCosines of {', '.join(map(repr, self.words))}: {len(self.between)} layers>"
 
 
-@dataclass(frozen=True, eq=False)
-class EqualRows:
+@dataclass(frozen=True, eq=False, repr=False)
+class EqualRows(LabRecord):
     """Cosines of the tokens of two texts at equal positions, from the embedding tables to the last layer.
 
     Attributes:
@@ -396,8 +402,8 @@ class Entry:
     special: bool
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+@dataclass(frozen=True, repr=False)
+class Vocabulary(LabRecord):
     """Size and kinds of a tokenizer's entries.
 
     Attributes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from search.lab.records.lab_record import LabRecord
 from search.lab.records.training import ClassReport, HeldOut
 from search.records.contents import Location
 from search.records.documents import Mention
@@ -67,8 +68,8 @@ class Mask:
     guesses: tuple[Guess, ...]
 
 
-@dataclass(frozen=True)
-class MaskPredictions:
+@dataclass(frozen=True, repr=False)
+class MaskPredictions(LabRecord):
     """A text with masks, and the predictions of a masked-language model.
 
     Attributes:
@@ -94,8 +95,8 @@ class MaskPredictions:
         return sum(losses) / len(losses) if losses else None
 
 
-@dataclass(frozen=True)
-class NextSentence:
+@dataclass(frozen=True, repr=False)
+class NextSentence(LabRecord):
     """Prediction for two texts: does the second follow the first?
 
     Attributes:
@@ -134,8 +135,8 @@ class LabelledText:
     windows: int = 1
 
 
-@dataclass(frozen=True)
-class Labelling:
+@dataclass(frozen=True, repr=False)
+class Labelling(LabRecord):
     """Texts with their predicted classes.
 
     Attributes:
@@ -300,8 +301,8 @@ class TaggedWord:
     tokens: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Tagging:
+@dataclass(frozen=True, repr=False)
+class Tagging(LabRecord):
     """A text with the classes of its words, and the mentions derived from them.
 
     Attributes:
@@ -397,8 +398,8 @@ class Answer(Location):
         return 1 / (1 + math.exp(-max(self.margin, -700.0)))
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers(LabRecord):
     """Answers of a reader to a question.
 
     Attributes:

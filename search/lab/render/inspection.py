@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
@@ -24,11 +24,15 @@ from search.lab.records.inspections import (
     ModelShape,
     PaddedBatch,
     Positions,
+    Tokenization,
     Vocabulary,
 )
 from search.render import json
 from search.render.format import first_values, fixed, letters, one_line
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
+
+if TYPE_CHECKING:
+    from search.records.tokens import Vector
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before")
@@ -36,18 +40,22 @@ _EQUAL = 1 - 1e-9  # cosine of equal vectors, less rounding
 
 
 @as_text
-def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> None:
+def inspection(
+    canvas: Canvas, inspected: Inspection, *, values: int = 0, most: int | None = None
+) -> None:
     """Draw tokens, embedding layer, hidden states, pooler and parameters, each in its own section.
 
     Args:
         values: number of values of each vector to draw in a further section.
+        most: number of tokens to draw in each table; None draws all.
     """
     model, texts = inspected.model, zip(("text", "text 2"), inspected.texts, strict=False)
     canvas.facts((*((name, one_line(text)) for name, text in texts), ("model", model_line(model))))
-    _draw_tokens(canvas, inspected)
+    _draw_tokens(canvas, inspected, most)
     names, rows = embedding_lengths(inspected)
     canvas.title(f"Embedding layer: {', '.join(names)}")
-    canvas.table(_of_tokens(inspected, names, ([f"{length:.3f}" for length in row] for row in rows)))
+    lengths = ([f"{length:.3f}" for length in row] for row in rows)
+    canvas.table(_of_tokens(inspected, names, lengths, most))
     difference = inspected.embedding.difference
     canvas.dim(
         f"  Lengths of vectors. The vectors' sum differs from the model's output by {difference:.1e}."
@@ -73,7 +81,15 @@ def model_line(model: ModelShape) -> str:
     )
 
 
-def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
+@as_text
+def tokenization(canvas: Canvas, read: Tokenization) -> None:
+    """Draw the tokens of a text or a pair, and the words that are split."""
+    texts = zip(("text", "text 2"), read.texts, strict=False)
+    canvas.facts((name, one_line(text)) for name, text in texts)
+    _draw_tokens(canvas, read)
+
+
+def _draw_tokens(canvas: Canvas, inspected: Inspection | Tokenization, most: int | None = None) -> None:
     special = sum(token.special for token in inspected.tokens)
     canvas.title(f"Tokens: {len(inspected.tokens)}, {special} of them special")
     rows = (
@@ -86,7 +102,7 @@ def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
         )
         for token in inspected.tokens
     )
-    canvas.table(_of_tokens(inspected, ("id", "offsets", "word", "segment", "mask"), rows))
+    canvas.table(_of_tokens(inspected, ("id", "offsets", "word", "segment", "mask"), rows, most))
     for word in inspected.words:
         if word.split:
             pieces = " ".join(one_line(inspected.tokens[i].text) for i in word.tokens)
@@ -95,10 +111,13 @@ def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
     canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
 
 
-def _of_tokens(record: Any, headers: Sequence[str], rows: Any) -> Table:
+def _of_tokens(record: Any, headers: Sequence[str], rows: Any, most: int | None = None) -> Table:
     """Return a table with a line for each token: its position, its text, and the numbers in `rows`."""
     table = grid(folded("#"), "token", *map(folded, headers), header="dim")
     for i, (token, row) in enumerate(zip(record.tokens, rows, strict=True)):
+        if i == most:
+            table.add_row("", "…")
+            break
         style = "dim" if token.special else "bold red" if token.unknown else ""
         table.add_row(str(i), Text(one_line(token.text), style=style), *row)
     return table
@@ -187,10 +206,8 @@ def _length(vector: object) -> float:
 @as_text
 def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     """Draw the computation of a head: a line for each token, the weighted sum, and the difference from the model."""
-    reader, width = one_line(work.tokens[work.token].text), work.query.size
-    canvas.line(
-        f"Layer {work.layer}, head {work.head}: weights of '{reader}' (token {work.token})", style="bold"
-    )
+    width = work.query.size
+    canvas.line(title_of_work(work), style="bold")
     canvas.gap()
     lengths = np.linalg.norm(work.values, axis=1)
     numbers = zip(work.products, work.scaled, work.weights, lengths, strict=True)
@@ -200,11 +217,23 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     headers = ("q.k", f"/ sqrt({width})", "softmax", "", "|v|")
     canvas.table(_of_tokens(work, headers, rows))
     canvas.gap()
-    canvas.line(
-        f"The output of the head is the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
-    )
-    canvas.dim(
-        f"The weights that {one_line(work.model)} computes differ from these by {work.difference:.1e}."
+    output, difference = lines_below_work(work)
+    canvas.line(output)
+    canvas.dim(difference)
+
+
+def title_of_work(work: HeadAtWork) -> str:
+    """Return the layer, the head and the token as a title."""
+    reader = one_line(work.tokens[work.token].text)
+    return f"Layer {work.layer}, head {work.head}: weights of '{reader}' (token {work.token})"
+
+
+def lines_below_work(work: HeadAtWork) -> tuple[str, str]:
+    """Return two sentences: about the output of the head, and about the difference from the model."""
+    return (
+        f"The output of the head is the sum of softmax x v: {work.query.size} numbers, length "
+        f"{_length(work.output):.3f}.",
+        f"The weights that {one_line(work.model)} computes differ from these by {work.difference:.1e}.",
     )
 
 
@@ -293,16 +322,18 @@ def padded(canvas: Canvas, batch: PaddedBatch) -> None:
         table.add_row(str(position), *(one_line(str(cell)) for cell in cells))
     canvas.table(table)
     canvas.gap()
-    canvas.line(
-        f"With mask 0, padding changes no vector: the largest difference is {batch.difference:.1e}."
-    )
-    cosines = ", ".join(
-        f"{name} {cosine:.3f}" for name, cosine in zip(names, batch.unmasked, strict=True)
-    )
-    canvas.line(
-        f"If the mask were ignored, the mean vectors would have these cosines with the true ones: {cosines}."
-    )
+    for line in lines_below_batch(batch):
+        canvas.line(line)
     canvas.dim(f"Last layer of {one_line(batch.model)}.")
+
+
+def lines_below_batch(batch: PaddedBatch) -> tuple[str, str]:
+    """Return two sentences: about the vectors with the mask, and about their means without it."""
+    cosines = ", ".join(f"{letters(i)} {cosine:.3f}" for i, cosine in enumerate(batch.unmasked))
+    return (
+        f"With mask 0, padding changes no vector: the largest difference is {batch.difference:.1e}.",
+        f"If the mask were ignored, the mean vectors would have these cosines with the true ones: {cosines}.",
+    )
 
 
 @as_text
@@ -312,15 +343,28 @@ def positions(canvas: Canvas, rows: Positions) -> None:
     canvas.line(f"{n} positions, {d} dimensions", style="bold")
     canvas.gap()
     table = grid(number("distance"), number("learned"), number("formula"), header="dim")
-    for distance in (1, 2, 4, 8, 16, 32):
-        if distance < n:
-            means = (np.diagonal(cosines, distance).mean() for cosines in rows.cosines)
-            table.add_row(str(distance), *map("{:.3f}".format, means))
-    canvas.table(table)
+    canvas.table(table, cosines_by_distance(rows))
     canvas.gap()
-    canvas.dim(
-        f"Mean cosines of two positions: in the table of {one_line(rows.model)}, and by sine and cosine waves."
-    )
+    canvas.dim(where_positions_come_from(rows))
+
+
+def cosines_by_distance(rows: Positions) -> list[tuple[str, str, str]]:
+    """Return distances of two positions, and their mean cosines: learned, and by the formula."""
+    learned, formula = rows.cosines
+
+    def mean(cosines: Vector, distance: int) -> str:
+        return f"{np.diagonal(cosines, distance).mean():.3f}"
+
+    return [
+        (str(distance), mean(learned, distance), mean(formula, distance))
+        for distance in (1, 2, 4, 8, 16, 32)
+        if distance < len(learned)
+    ]
+
+
+def where_positions_come_from(rows: Positions) -> str:
+    """Return a sentence about the two columns of cosines."""
+    return f"Mean cosines of two positions: in the table of {one_line(rows.model)}, and by sine and cosine waves."
 
 
 @as_text
@@ -352,6 +396,11 @@ def modules(canvas: Canvas, tree: str) -> None:
 @as_text
 def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
     """Draw the size of a vocabulary and the kinds of its entries."""
+    canvas.facts(vocabulary_facts(summary))
+
+
+def vocabulary_facts(summary: Vocabulary) -> list[tuple[str, str]]:
+    """Return names and values: model, kind, and numbers of entries."""
     special = "  ".join(f"{one_line(entry.piece)} {entry.id}" for entry in summary.special)
     rows = {
         "model": one_line(summary.model),
@@ -363,7 +412,7 @@ def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
         else f"{summary.continuing:,}, which continue a word",
         "one character": f"{summary.characters:,}",
     }
-    canvas.facts((name, value) for name, value in rows.items() if value)
+    return [(name, value) for name, value in rows.items() if value]
 
 
 @as_text

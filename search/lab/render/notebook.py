@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from search.lab.records.inspections import Attention, ContextualCosines, InputToken, Inspection
+from search.lab.records.inspections import (
+    Attention,
+    ContextualCosines,
+    EqualRows,
+    HeadAtWork,
+    Inspection,
+    PaddedBatch,
+    Positions,
+    Tokenization,
+    Vocabulary,
+)
+from search.lab.records.lab_record import LabRecord
+from search.lab.records.predictions import (
+    Answers,
+    Labelling,
+    MaskPredictions,
+    NextSentence,
+    Tagging,
+)
+from search.lab.render import inspection, predictions
 from search.lab.render.attention import attention_grid, rows_line
-from search.lab.render.inspection import compared, what_was_compared
+from search.lab.render.drawings import bars_of, grid_of, guesses_of, spans_of
+from search.lab.render.inspection import (
+    compared,
+    cosines_by_distance,
+    embedding_lengths,
+    lines_below_batch,
+    lines_below_work,
+    model_line,
+    pooler_line,
+    title_of_work,
+    vocabulary_facts,
+    what_was_compared,
+    where_positions_come_from,
+)
 from search.lab.render.pages import attention as attention_page
-from search.render.format import letters
+from search.lab.render.predictions import (
+    around,
+    cells_of_guess,
+    line_below_labels,
+    lines_below_guesses,
+    lines_below_pair,
+    no_answer,
+    probability,
+    right_for,
+)
+from search.render.format import fixed, letters, where
 from search.render.grid import Grid
-from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, plot, table
+from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, meter, plot, table
 from search.render.page.document import document, isolated, text
 
 if TYPE_CHECKING:
@@ -22,20 +65,270 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-__all__ = ["as_dict", "frame", "head_view", "html", "plot"]
+__all__ = ["as_dict", "frame", "head_view", "html", "plot", "terminal"]
+
+MOST_LINES = 60  # of a result in a terminal, and of the tables of a result in a notebook
+_LAST_LINES = 5  # of a result that is cut: the sentences below its table
+_FEWEST_TOKENS = 5  # in a table of an inspection
+_TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
+    Answers: predictions.answers,
+    EqualRows: inspection.equal_rows,
+    HeadAtWork: inspection.head_at_work,
+    Inspection: inspection.inspection,
+    Labelling: predictions.labelling,
+    MaskPredictions: predictions.filled,
+    NextSentence: predictions.next_sentence,
+    PaddedBatch: inspection.padded,
+    Positions: inspection.positions,
+    Tagging: predictions.tagged,
+    Tokenization: inspection.tokenization,
+    Vocabulary: inspection.vocabulary,
+}
+
+
+def terminal(record: LabRecord) -> str:
+    """Return a result as the table of its command, at most `MOST_LINES` lines; a line counts what is left out."""
+    lines = _TERMINAL[type(record)](record).splitlines()
+    if isinstance(record, Inspection) and len(lines) > MOST_LINES:
+        # Each token has a line in two tables, and each table gets a line for those that are left out.
+        others = len(lines) - 2 * len(record.tokens) + 2
+        most = max((MOST_LINES - others) // 2, _FEWEST_TOKENS)
+        lines = inspection.inspection(record, most=most).splitlines()
+    if len(lines) > MOST_LINES:
+        first = MOST_LINES - _LAST_LINES - 1
+        left_out = f"… {len(lines) - first - _LAST_LINES:,} lines are left out …"
+        lines = [*lines[:first], left_out, *lines[-_LAST_LINES:]]
+    return "\n".join(lines).strip("\n")
+
+
+def _result(*parts: str, notes: Sequence[str] = ()) -> str:
+    """Return parts of HTML, and below them a paragraph for each note."""
+    return f"<div>{''.join(parts)}{''.join(f'<p>{text(note)}</p>' for note in notes if note)}</div>"
+
+
+def _title(title: str) -> str:
+    return f"<h4>{isolated(title)}</h4>"
+
+
+def _texts(*texts: str) -> str:
+    """Return texts as paragraphs, with letters if there are several."""
+    names = [f"{letters(i)} " if len(texts) > 1 else "" for i in range(len(texts))]
+    return "".join(
+        f"<p><b>{name}</b>{isolated(value)}</p>" for name, value in zip(names, texts, strict=True)
+    )
+
+
+def _first(head: Sequence[str], rows: Sequence[Sequence[str]], most: int = MOST_LINES - 1) -> str:
+    """Return a table of the first rows, and a line that counts the others."""
+    rest = f"<p>{len(rows) - most:,} further lines are left out.</p>" if len(rows) > most else ""
+    return table(head, rows[:most]) + rest
+
+
+def _first_cells(drawn: Grid, title: bool = True) -> str:
+    """Return the first rows and columns of a matrix, with its title, and a line that counts all."""
+    rows, columns = MOST_LINES - 1, MOST_LINES
+    visible = replace(
+        drawn,
+        rows=drawn.rows[:rows],
+        columns=drawn.columns[:columns],
+        cells=drawn.cells[:rows, :columns],
+        texts=[texts[:columns] for texts in drawn.texts[:rows]],
+    )
+    n, m = drawn.cells.shape
+    part = "" if visible.cells.shape == (n, m) else f"<p>The first of {n:,} rows x {m:,} columns.</p>"
+    return f"{_title(drawn.title) if title else ''}{matrix(visible)}{part}"
 
 
 @html.register
 def _(inspected: Inspection) -> str:
-    names = [field.name for field in fields(InputToken)]
+    names, lengths = embedding_lengths(inspected)
+    head = ("", *_TOKEN_HEAD, *(f"|{text(name)}|" for name in names))
     rows = [
-        (str(i), *(cell(getattr(token, name)) for name in names))
-        for i, token in enumerate(inspected.tokens)
+        (*cells, *(f"{length:.3f}" for length in of_token))
+        for cells, of_token in zip(_token_cells(inspected), lengths, strict=True)
     ]
-    model = inspected.model
-    note = f"{text(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} dimensions"
-    shape = " × ".join(map(str, inspected.states.shape))
-    return f"<div>{table(('', *names), rows)}<p>{note}; states {shape}, layer 0 is the embedding layer</p></div>"
+    layers = _first_cells(grid_of(inspected))
+    most = max(MOST_LINES - len(inspected.states) - 1, 10)
+    shape = " x ".join(map(str, inspected.states.shape))
+    return _result(
+        _texts(*inspected.texts),
+        _title("Tokens, and the lengths of their vectors in the embedding layer"),
+        _first(head, rows, most),
+        layers,
+        notes=(
+            f"Hidden states: {shape}; layer 0 is the embedding layer.",
+            f"Pooler: {pooler_line(inspected)}",
+            model_line(inspected.model),
+        ),
+    )
+
+
+_TOKEN_HEAD = ("token", "id", "characters", "word", "segment")
+
+
+def _token_cells(read: Inspection | Tokenization) -> list[tuple[str, ...]]:
+    """Return a row of cells for each token: its position, and the columns of `_TOKEN_HEAD`."""
+    return [
+        (
+            str(i),
+            f"<small>{isolated(token.text)}</small>" if token.special else isolated(token.text),
+            str(token.id),
+            "" if token.special else f"{token.start}-{token.end}",
+            cell(token.word),
+            str(token.segment),
+        )
+        for i, token in enumerate(read.tokens)
+    ]
+
+
+@html.register
+def _(read: Tokenization) -> str:
+    words = [
+        f"{word.text} is spelled by {' '.join(read.tokens[i].text for i in word.tokens)}."
+        for word in read.words
+        if word.split
+    ]
+    split = " ".join(words[:MOST_LINES])
+    note = f"{len(read.tokens)} tokens of a vocabulary of {read.vocabulary:,} entries. {split}"
+    return _result(_texts(*read.texts), _first(("", *_TOKEN_HEAD), _token_cells(read)), notes=(note,))
+
+
+@html.register
+def _(summary: Vocabulary) -> str:
+    bars = bars_of(summary)
+    counts = dict(zip(bars.names, bars.numbers, strict=True))
+    rows = [
+        (text(name), isolated(value), meter(counts.get(name, 0) / bars.full))
+        for name, value in vocabulary_facts(summary)
+    ]
+    return _result(table(("", "", ""), rows))
+
+
+@html.register
+def _(rows: Positions) -> str:
+    cells = [
+        (distance, learned, meter(float(learned)), formula, meter(float(formula)))
+        for distance, learned, formula in cosines_by_distance(rows)
+    ]
+    head = ("distance", "learned", "", "formula", "")
+    n, d = rows.learned.shape
+    return _result(
+        _title(f"{n} positions, {d} dimensions"),
+        table(head, cells),
+        notes=(where_positions_come_from(rows), "The vectors and all cosines: .plot()"),
+    )
+
+
+@html.register
+def _(batch: PaddedBatch) -> str:
+    grid = grid_of(batch)
+    texts = [
+        [f"{piece} {id_}" for piece, id_ in zip(*row, strict=True)]
+        for row in zip(batch.tokens, batch.ids.tolist(), strict=True)
+    ]
+    notes = (*lines_below_batch(batch), f"Last layer of {batch.model}.")
+    return _result(_texts(*batch.texts), _first_cells(replace(grid, texts=texts)), notes=notes)
+
+
+@html.register
+def _(work: HeadAtWork) -> str:
+    lengths = np.linalg.norm(work.values, axis=1)
+    numbers = zip(work.tokens, work.products, work.scaled, work.weights, lengths, strict=True)
+    rows = [
+        (str(i), isolated(token.text), fixed(a, 3), fixed(b, 3), f"{c:.4f}", meter(c), f"{d:.3f}")
+        for i, (token, a, b, c, d) in enumerate(numbers)
+    ]
+    head = ("", "token", "q.k", f"/ sqrt({work.query.size})", "softmax", "", "|v|")
+    return _result(_title(title_of_work(work)), _first(head, rows), notes=lines_below_work(work))
+
+
+@html.register
+def _(pair: EqualRows) -> str:
+    cells = grid_of(pair)
+    return _result(_texts(*pair.texts), _first_cells(cells), notes=(f"By {pair.model}.",))
+
+
+@html.register
+def _(guessed: MaskPredictions) -> str:
+    rows = [
+        (str(mask), *map(text, cells_of_guess(guess)), meter(guess.probability))
+        for mask, guess in guesses_of(guessed)
+    ]
+    labels = [
+        f"Mask {i}: '{mask.label.word}' has rank {mask.label.rank:,}, probability "
+        f"{probability(mask.label.probability)}, loss {mask.label.loss:.4f}."
+        for i, mask in enumerate(guessed.masks, 1)
+        if mask.label
+    ]
+    notes = (
+        " ".join(labels),
+        *lines_below_guesses(guessed),
+        right_for(guessed.held_out),
+        f"By {guessed.model}.",
+    )
+    head = ("mask", "word", "rank", "probability", "logit", "")
+    return _result(_texts(guessed.text), _first(head, rows), notes=notes)
+
+
+@html.register
+def _(pair: NextSentence) -> str:
+    bars = bars_of(pair)
+    rows = [
+        (name, probability(number), f"{logit:.3f}", meter(number))
+        for name, number, logit in zip(bars.names, bars.numbers, pair.logits, strict=True)
+    ]
+    notes = (*lines_below_pair(pair), right_for(pair.held_out), f"By {pair.model}.")
+    cells = table(("", "probability", "logit", ""), rows)
+    return _result(_texts(pair.first, pair.second), cells, notes=notes)
+
+
+@html.register
+def _(tagging: Tagging) -> str:
+    rows = [
+        (
+            isolated(word.text),
+            isolated(" ".join(word.tokens)),
+            isolated(word.label),
+            f"{word.score:.4f}",
+            meter(word.score),
+            f"{word.start}-{word.end}",
+        )
+        for word in tagging.words
+    ]
+    mentions = ", ".join(f"{mention.text} [{mention.field}]" for mention in tagging.mentions[:MOST_LINES])
+    notes = (
+        f"Entities: {mentions or 'none'}." if tagging.task == "ner" else "",
+        f"By {tagging.model}; a word has the class of its first token.",
+        right_for(tagging.held_out),
+    )
+    head = ("word", "tokens", "class", "score", "", "characters")
+    return _result(_texts(tagging.text), _first(head, rows), notes=notes)
+
+
+@html.register
+def _(labelled: Labelling) -> str:
+    grid = grid_of(labelled)
+    return _result(_first_cells(grid), notes=(line_below_labels(labelled), right_for(labelled.held_out)))
+
+
+@html.register
+def _(reply: Answers) -> str:
+    rows = []
+    for span in spans_of(reply):
+        before, after = around(span)
+        rows.append(
+            (
+                str(span.rank or ""),
+                f"{span.score:.3f}",
+                meter(span.score),
+                f"{span.margin:+.2f}",
+                isolated(where(span) if span.path else f"line {span.line_start}"),
+                f"{text(before)}<b>{isolated(span.text)}</b>{text(after)}",
+            )
+        )
+    head = ("rank", "score", "", 'margin over "no answer"', "place", "passage")
+    notes = ("" if reply.answers else no_answer(reply), right_for(reply.held_out), f"By {reply.model}.")
+    return _result(_texts(reply.question), _first(head, rows) if rows else "", notes=notes)
 
 
 @html.register
@@ -49,13 +342,8 @@ def _(attention: Attention) -> str:
 
 @html.register
 def _(cosines: ContextualCosines) -> str:
-    names, columns = compared(cosines)
-    texts = "".join(
-        f"<p><b>{letters(i)}</b> {isolated(sentence)}</p>" for i, sentence in enumerate(cosines.texts)
-    )
-    layers = [f"layer {layer}" for layer in range(len(cosines.between))]
-    cells = matrix(Grid("Cosines by layer", layers, names, np.array(columns).T))
-    return f"<div>{texts}{cells}<p>{text(what_was_compared(cosines))}</p></div>"
+    cells = grid_of(cosines)
+    return _result(_texts(*cosines.texts), _first_cells(cells), notes=(what_was_compared(cosines),))
 
 
 def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
@@ -65,13 +353,55 @@ def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
     return f'<iframe srcdoc="{escape(page)}" width="100%" height="{height}" style="border:0"></iframe>'
 
 
+@plot.register(EqualRows)
+@plot.register(Inspection)
+@plot.register(Labelling)
+@plot.register(PaddedBatch)
+def _(record: LabRecord, ax: Axes | None) -> Axes:
+    from search.render.picture import heat_map
+
+    return heat_map(ax, grid_of(record))
+
+
+@plot.register(Answers)
+@plot.register(HeadAtWork)
+@plot.register(MaskPredictions)
+@plot.register(NextSentence)
+@plot.register(Tagging)
+@plot.register(Tokenization)
+@plot.register(Vocabulary)
+def _(record: LabRecord, ax: Axes | None) -> Axes:
+    from search.render.picture import bar_chart
+
+    bars = bars_of(record)
+    if len(bars.names) > MOST_LINES:
+        title = f"{bars.title} (the first {MOST_LINES} of {len(bars.names):,})"
+        bars = replace(
+            bars, title=title, names=bars.names[:MOST_LINES], numbers=bars.numbers[:MOST_LINES]
+        )
+    return bar_chart(ax, bars)
+
+
 @plot.register(ContextualCosines)
 def _(cosines: ContextualCosines, ax: Axes | None) -> Axes:
     from search.render.picture import heat_map
 
-    names, values = compared(cosines)
-    layers = list(map(str, range(len(cosines.between))))
-    return heat_map(ax, Grid("Cosines by layer", names, layers, np.array(values)))
+    drawn = grid_of(cosines)  # layers from left to right, as there may be many
+    layers = list(map(str, range(len(drawn.rows))))
+    return heat_map(ax, replace(drawn, rows=drawn.columns, columns=layers, cells=drawn.cells.T))
+
+
+@plot.register(Positions)
+def _(
+    rows: Positions,
+    ax: Axes | None,
+    *,
+    source: Literal["learned", "formula"],
+    matrix: Literal["cosines", "vectors"],
+) -> Axes:
+    from search.lab.render.picture import position_map
+
+    return position_map(ax, rows, source, matrix)
 
 
 @plot.register(Attention)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.lab.records.inspections import Attention, Positions
 from search.lab.render.attention import CAVEATS, attention_grid, rows_line
 from search.render.picture import WIDEST, beyond, figure_size, heat_map, new_figure, png, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SOURCES = ("learned", "formula")
 
 
 @style()
@@ -31,20 +37,34 @@ def positions(rows: Positions) -> bytes:
     """Return the vectors of positions and their cosines as a PNG: learned on the left, by the formula on the right."""
     figure = new_figure((9.4, 8))
     grid = figure.subplots(2, 2)
-    names = (f"learned by {rows.model}", "by the formula")
-    for column, (name, vectors, cosines) in enumerate(
-        zip(names, (rows.learned, rows.formula), rows.cosines, strict=True)
-    ):
-        limit = float(np.quantile(np.abs(vectors), 0.99))
-        for axes, cells, end, kind in (
-            (grid[0][column], vectors, limit, "Vectors"),
-            (grid[1][column], cosines, 1.0, "Cosines"),
-        ):
-            image = axes.imshow(cells, cmap="PRGn_r", vmin=-end, vmax=end, aspect="auto")
-            axes.set(title=f"{kind} {name}", ylabel="position")
-            axes.set_xlabel("dimension" if kind == "Vectors" else "position")
-            figure.colorbar(image, ax=axes, extend=beyond(cells, -end, end))
+    for column, source in enumerate(_SOURCES):
+        for row, matrix in zip(grid, ("vectors", "cosines"), strict=True):
+            position_map(row[column], rows, source, matrix)
     notes = [
         "Rows are the first positions of a text. Numbers beyond the bar of colours have the colour of its end."
     ]
     return png(figure, "Position vectors", [], notes, WIDEST)
+
+
+def position_map(ax: Axes | None, rows: Positions, source: str, matrix: str) -> Axes:
+    """Draw vectors of positions, or their cosines, into axes; None creates a new pyplot figure.
+
+    Args:
+        source: "learned" or "formula".
+        matrix: "vectors" or "cosines".
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(5, 4), layout="constrained")
+    number = _SOURCES.index(source)
+    vectors = (rows.learned, rows.formula)[number]
+    cells = vectors if matrix == "vectors" else rows.cosines[number]
+    limit = float(np.quantile(np.abs(vectors), 0.99)) if matrix == "vectors" else 1.0
+    with style():
+        image = ax.imshow(cells, cmap="PRGn_r", vmin=-limit, vmax=limit, aspect="auto")
+        maker = f"learned by {rows.model}" if source == "learned" else "by the formula"
+        ax.set(title=f"{matrix.capitalize()} {maker}", ylabel="position")
+        ax.set_xlabel("dimension" if matrix == "vectors" else "position")
+        ax.figure.colorbar(image, ax=ax, extend=beyond(cells, -limit, limit))
+    return ax

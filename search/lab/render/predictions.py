@@ -64,13 +64,20 @@ def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
             title += f": {right}, probability {probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
         _draw_guesses(canvas, title, mask.guesses)
     canvas.gap()
-    canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
+    for line in lines_below_guesses(guessed):
+        canvas.dim(line)
+    _draw_right_for(canvas, guessed.held_out)
+
+
+def lines_below_guesses(guessed: MaskPredictions) -> list[str]:
+    """Return sentences about the probabilities, about the loss, and about several masks."""
+    lines = [f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary."]
     if guessed.loss is not None:
         at_random = math.log(guessed.vocabulary)
-        canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guesses have {at_random:.4f}.")
+        lines.append(f"The mean loss is {guessed.loss:.4f}; random guesses have {at_random:.4f}.")
     if len(guessed.masks) > 1:
-        canvas.dim("Each mask is predicted independently, so the words may not fit together.")
-    _draw_right_for(canvas, guessed.held_out)
+        lines.append("Each mask is predicted independently, so the words may not fit together.")
+    return lines
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -79,10 +86,14 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
         "word", *map(number, ("rank", "probability", "logit")), Column(no_wrap=True), header="dim"
     )
     for guess in guesses:
-        name = guess.piece if guess.piece.startswith("##") else guess.word
-        numbers = (f"{guess.rank:,}", probability(guess.probability), f"{guess.logit:.3f}")
-        table.add_row(one_line(name), *numbers, bar(guess.probability))
+        table.add_row(*cells_of_guess(guess), bar(guess.probability))
     canvas.table(table)
+
+
+def cells_of_guess(guess: Guess) -> tuple[str, str, str, str]:
+    """Return the word of a guess, or its piece if it continues a word; its rank, probability and logit."""
+    name = guess.piece if guess.piece.startswith("##") else guess.word
+    return one_line(name), f"{guess.rank:,}", probability(guess.probability), f"{guess.logit:.3f}"
 
 
 @as_text
@@ -95,10 +106,16 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     table.add_row(probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
     canvas.table(table)
     canvas.gap()
-    if pair.loss is not None:
-        canvas.dim(f"The loss, -ln of the probability of the label, is {pair.loss:.4f}.")
-    canvas.dim("This head detects a change of topic, rather than the order of sentences in a document.")
+    for line in lines_below_pair(pair):
+        canvas.dim(line)
     _draw_right_for(canvas, pair.held_out)
+
+
+def lines_below_pair(pair: NextSentence) -> list[str]:
+    """Return sentences about the loss and about what the head detects."""
+    loss = f"The loss, -ln of the probability of the label, is {pair.loss or 0:.4f}."
+    topic = "This head detects a change of topic, rather than the order of sentences in a document."
+    return [topic] if pair.loss is None else [loss, topic]
 
 
 def probability(value: float) -> str:
@@ -110,9 +127,7 @@ def probability(value: float) -> str:
 def labelling(canvas: Canvas, labelled: Labelling) -> None:
     """Draw a line for each text with its most likely classes, then the number of texts with each label."""
     table = grid(Column("classes", no_wrap=True), "text")
-    many: Counter[str] = Counter()
     for text in labelled.texts:
-        many[text.label] += 1
         best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_TOP]
         classes = (
             (f"{one_line(name)} {score:.3f}  ", "bold green" if name == text.label else "dim")
@@ -121,9 +136,15 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
         table.add_row(Text.assemble(*classes), one_line(text.text))
     canvas.table(table)
     canvas.gap()
-    listed = ", ".join(f"{one_line(label)} {count:,}" for label, count in many.most_common())
-    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}.")
+    canvas.dim(line_below_labels(labelled))
     _draw_right_for(canvas, labelled.held_out)
+
+
+def line_below_labels(labelled: Labelling) -> str:
+    """Return a sentence about the number of texts with each label."""
+    counts = Counter(text.label for text in labelled.texts).most_common()
+    by_label = ", ".join(f"{one_line(label)} {count:,}" for label, count in counts)
+    return f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {by_label}."
 
 
 @as_text
@@ -232,7 +253,7 @@ def answers(canvas: Canvas, reply: Answers) -> None:
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
-        canvas.line(_no_answer(reply), style="bold")
+        canvas.line(no_answer(reply), style="bold")
         if reply.nearest:
             canvas.title("Closest candidate:")
             _draw_answer(canvas, reply.nearest)
@@ -259,13 +280,13 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
     )
     if answer.hit and (title := headings(answer.hit)):
         canvas.line(title, style="bold", indent=4)
-    before, after = _around(answer)
+    before, after = around(answer)
     canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
     canvas.dim(_sum_line(answer), indent=4)
     canvas.gap()
 
 
-def _around(answer: Answer) -> tuple[str, str]:
+def around(answer: Answer) -> tuple[str, str]:
     """Return the text before and after an answer in its passage, without line breaks."""
     start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
     before, after = (
@@ -288,7 +309,7 @@ def _sum_line(answer: Answer) -> str:
     return "; ".join(parts)
 
 
-def _no_answer(reply: Answers) -> str:
+def no_answer(reply: Answers) -> str:
     """Return the message that there is no answer, with the reason."""
     if reply.nearest is None:
         return "No answer: there are no passages to read."

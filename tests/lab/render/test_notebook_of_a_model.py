@@ -43,4 +43,6 @@ def test_attention_and_contexts_become_data_frames_and_plots(tiny_model: Path) -
 def test_an_inspection_lists_the_tokens(tiny_model: Path) -> None:
     inspection = bert.inspect("find the key", model=str(tiny_model))
     rows = Cells(inspection._repr_html_()).rows
-    assert [row[1] for row in rows] == ["text", *(token.text for token in inspection.tokens)]
+    tokens = [token.text for token in inspection.tokens]
+    assert [row[1] for row in rows[: len(tokens) + 1]] == ["token", *tokens]
+    assert rows[len(tokens) + 1] == ["", *tokens]

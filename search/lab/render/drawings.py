@@ -1,0 +1,154 @@
+"""Results of the laboratory as matrices and bars, which a notebook and a plot draw alike."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from search.lab.records.inspections import (
+    ContextualCosines,
+    EqualRows,
+    HeadAtWork,
+    Inspection,
+    PaddedBatch,
+    Tokenization,
+    Vocabulary,
+)
+from search.lab.records.predictions import (
+    Answer,
+    Answers,
+    Guess,
+    Labelling,
+    MaskPredictions,
+    NextSentence,
+    Tagging,
+)
+from search.lab.render.inspection import compared, title_of_work, turned_rows
+from search.lab.render.predictions import cells_of_guess, no_answer
+from search.render.format import letters, one_line
+from search.render.grid import Bars, Grid
+
+
+@singledispatch
+def grid_of(record: Any) -> Grid:
+    """Return a result as a matrix."""
+    raise TypeError(f"{type(record).__name__} is no matrix")
+
+
+@singledispatch
+def bars_of(record: Any) -> Bars:
+    """Return a result as bars."""
+    raise TypeError(f"{type(record).__name__} has no bars")
+
+
+@grid_of.register
+def _(inspected: Inspection) -> Grid:
+    layers = [f"layer {layer}" for layer in range(1, len(inspected.states))]
+    tokens = [one_line(token.text) for token in inspected.tokens]
+    return Grid("Cosine to layer before", layers, tokens, np.array(turned_rows(inspected)).T)
+
+
+@grid_of.register
+def _(cosines: ContextualCosines) -> Grid:
+    names, values = compared(cosines)
+    layers = [f"layer {layer}" for layer in range(len(cosines.between))]
+    return Grid("Cosines by layer", layers, names, np.array(values).T)
+
+
+@grid_of.register
+def _(pair: EqualRows) -> Grid:
+    both = zip(*pair.tokens, strict=False)
+    names = [f"{i} {one_line(a.text)} | {one_line(b.text)}" for i, (a, b) in enumerate(both)]
+    cells = np.array([*pair.cosines.values()]).T
+    return Grid("Cosines of vectors at equal positions", names, list(pair.cosines), cells)
+
+
+@grid_of.register
+def _(batch: PaddedBatch) -> Grid:
+    names, columns = (
+        [letters(i) for i in range(len(batch.texts))],
+        list(map(str, range(batch.ids.shape[1]))),
+    )
+    title = "Attention mask: 1 is coloured"
+    return Grid(title, names, columns, batch.mask.astype(float), "attention", texts=batch.tokens)
+
+
+@grid_of.register
+def _(labelled: Labelling) -> Grid:
+    names = [f"{i + 1} {one_line(text.text)}" for i, text in enumerate(labelled.texts)]
+    cells = np.array([text.scores for text in labelled.texts]).reshape(len(names), -1)
+    return Grid("Probability of each class", names, labelled.classes, cells, "attention")
+
+
+@bars_of.register
+def _(work: HeadAtWork) -> Bars:
+    names = [f"{i} {one_line(token.text)}" for i, token in enumerate(work.tokens)]
+    return Bars(title_of_work(work), "softmax", names, work.weights.tolist())
+
+
+@bars_of.register
+def _(read: Tokenization) -> Bars:
+    names = [one_line(word.text) for word in read.words]
+    return Bars("Tokens of each word", "tokens", names, [len(word.tokens) for word in read.words])
+
+
+@bars_of.register
+def _(summary: Vocabulary) -> Bars:
+    counts = {
+        "all": summary.entries,
+        "one character": summary.characters,
+        "special": len(summary.special),
+    }
+    if summary.continuing is not None:
+        counts["begin with ##"] = summary.continuing
+    title = f"{summary.kind} vocabulary of {one_line(summary.model)}"
+    return Bars(title, "entries", list(counts), list(counts.values()))
+
+
+@bars_of.register
+def _(guessed: MaskPredictions) -> Bars:
+    rows = guesses_of(guessed)
+    several = len(guessed.masks) > 1
+    names = [f"{f'mask {mask}: ' if several else ''}{cells_of_guess(guess)[0]}" for mask, guess in rows]
+    return Bars(
+        "Words for each mask", "probability", names, [guess.probability for _, guess in rows], 1.0
+    )
+
+
+@bars_of.register
+def _(pair: NextSentence) -> Bars:
+    numbers = (pair.probability, 1 - pair.probability)
+    title = "Does the second text follow the first?"
+    return Bars(title, "probability", ("is next", "is not next"), numbers, 1.0)
+
+
+@bars_of.register
+def _(tagging: Tagging) -> Bars:
+    names = [f"{one_line(word.text)}: {one_line(word.label)}" for word in tagging.words]
+    scores = [word.score for word in tagging.words]
+    return Bars("Class of each word", "probability", names, scores, 1.0)
+
+
+@bars_of.register
+def _(reply: Answers) -> Bars:
+    spans = spans_of(reply)
+    names, scores = [one_line(span.text) for span in spans], [span.score for span in spans]
+    title = one_line(reply.question) if reply.answers else no_answer(reply)
+    return Bars(title, 'probability against "no answer"', names, scores, 1.0)
+
+
+def guesses_of(guessed: MaskPredictions) -> list[tuple[int, Guess]]:
+    """Return the guesses of all masks, each with the number of its mask, from 1; a label of low rank is last."""
+    rows = []
+    for number, mask in enumerate(guessed.masks, 1):
+        ids = {guess.id for guess in mask.guesses}
+        label = [mask.label] if mask.label and mask.label.id not in ids else []
+        rows += [(number, guess) for guess in (*mask.guesses, *label)]
+    return rows
+
+
+def spans_of(reply: Answers) -> tuple[Answer, ...]:
+    """Return the answers; without any, the span that is nearest to being one."""
+    return reply.answers or ((reply.nearest,) if reply.nearest else ())
