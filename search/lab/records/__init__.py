@@ -1,1 +1,7 @@
-"""Records of the laboratory: inspections of a model, predictions of task heads, reports of training runs."""
+"""Records of the laboratory.
+
+inspections.py          inspections of a model
+predictions.py          predictions of task heads
+training.py             reports of training runs
+encoder_comparisons.py  two encoders on the passages of one index
+"""
