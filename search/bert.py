@@ -15,6 +15,7 @@
     tag(text)                 the class of each word: entities, parts of speech; tag_index(index) tags all passages
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
     annotations_of(index, ids) tags and labels of passages; remove_annotations(index, name) deletes them
+    compare_encoders(index, first, second)  what two encoders find in an index: overlap, rank correlation, examples
     train(data, out)          fine-tune an encoder
     train_classifier, train_tagger, train_reader  fine-tune an encoder with a task head
     train_labels(examples)    train a linear head on frozen embeddings, with metrics
@@ -53,6 +54,7 @@ from search.lab.bert.tokenizing import vocabulary as vocabulary
 # Names that need more packages, such as scikit-learn; they are loaded on first use.
 _LATER = {
     "TrainedHead": "annotating.labels",
+    "compare_encoders": "evaluating.encoders",
     "annotations_of": "annotating.passages",
     "label_index": "annotating.passages",
     "remove_annotations": "annotating.passages",

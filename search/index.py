@@ -22,6 +22,7 @@ from search.records.options import (
     EncoderOptions,
     EngineName,
     ExplainOptions,
+    OccurrenceOptions,
     Pooling,
     QueryOptions,
     RankingOptions,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation
     from search.records.filter_text import Filter
     from search.records.memory_document import DamagedDocument, Document, Documents
+    from search.records.occurrences import WordOccurrence
     from search.records.options import SourceOptions
     from search.records.reports import (
         Changes,
@@ -866,6 +868,34 @@ class Index:
             InputError: the example or the hit is not in the index.
         """
         return self._searcher.explain_similar(example, hit, unlinked)
+
+    @documented(OccurrenceOptions)
+    def occurrences(
+        self,
+        word: str,
+        text: str,
+        k: int = 10,
+        *,
+        any_word: bool = False,
+        **options: Unpack[OccurrenceOptions],
+    ) -> list[WordOccurrence]:
+        """Return the occurrences of a word in the index that are nearest to its use in a text, best first.
+
+        The vector of a word is the mean of the last-layer vectors of its tokens, each scaled to unit length. All
+        vectors that `build` with `token_vectors=True` has stored are compared; the model encodes `text` only. Headings
+        that are encoded before a passage are not searched.
+
+        Args:
+            word: a whole word or a phrase, in any case; its first place in `text` counts.
+            text: a sentence with the word, of at most as many tokens as the model reads.
+            k: maximum number of occurrences, at least 1.
+            any_word: compare all words, not only those of the same form.
+
+        Raises:
+            InputError: the word is not in the text; or passages lack token vectors, then the message has the command
+                that stores them; or the passages are on a server; or another argument is invalid.
+        """
+        return self._searcher.occurrences(word, text, k, any_word, **options)
 
     def duplicates(self, threshold: float = 0.95, *, where: Filter | None = None) -> list[Cluster]:
         """Return clusters of near-duplicate passages: all pairs with a cosine of at least `threshold` are joined.

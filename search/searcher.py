@@ -39,7 +39,7 @@ from search.ranking.verdict import FIRST_HITS
 from search.records.filter_text import filter_text
 from search.records.hits import Absence, Coverage, Hit, Hits
 from search.records.memory_document import document_id
-from search.records.option_tools import Ranking, documented, select_options, split_options
+from search.records.option_tools import Ranking, complete, documented, select_options, split_options
 from search.records.options import (
     FOREIGN_WEIGHT,
     CandidateOptions,
@@ -50,6 +50,7 @@ from search.records.options import (
     LimitOptions,
     LinkOptions,
     MatrixOptions,
+    OccurrenceOptions,
     Pooling,
     QueryOptions,
     RankingOptions,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.filter_text import Filter
     from search.records.memory_document import Document
+    from search.records.occurrences import WordOccurrence
     from search.records.shares import Share
     from search.records.suggestions import Suggestion
     from search.records.tokens import Layer
@@ -524,6 +526,26 @@ class Searcher:
             query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
             return self.explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
+
+    def occurrences(
+        self, word: str, text: str, k: int, any_word: bool, **options: Unpack[OccurrenceOptions]
+    ) -> list[WordOccurrence]:
+        """Return the occurrences of a word nearest to its use in a text; see `Index.occurrences`."""
+        from search.ranking.occurrences import occurrences
+
+        limits, filters = split_options(options, LimitOptions, FilterOptions)
+        if not self.store.local:
+            raise needs_local_index(self.store.name)
+        return occurrences(
+            self.store,
+            self.encoder,
+            word,
+            text,
+            k,
+            any_word=any_word,
+            where=self.filter_of(**filters),
+            **complete(limits, LimitOptions),
+        )
 
     @encodes_pending
     def embeddings(

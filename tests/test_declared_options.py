@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 import search
 from search.cli.app import commands
 from search.records.option_tools import declared
-from search.records.options import CandidateOptions, QueryOptions, SimilarOptions
+from search.records.options import CandidateOptions, OccurrenceOptions, QueryOptions, SimilarOptions
 from search.searcher import Searcher
 from search.serving import create_app
 from tests.conftest import Run
@@ -39,6 +39,7 @@ def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_mode
 def test_methods_document_their_options() -> None:
     for method, kind in (
         (search.Index.similar, SimilarOptions),
+        (search.Index.occurrences, OccurrenceOptions),
         (Searcher.candidates, CandidateOptions),
     ):
         for name, (_, option) in declared(kind).items():

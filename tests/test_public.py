@@ -68,8 +68,8 @@ def test_an_index_has_these_public_names() -> None:
     assert {name for name in dir(search.Index) if not name.startswith("_")} == set(
         "build create open preview update watch check move remove close upsert add delete get ids count peek "
         "set_metadata export namespace namespaces on_change "
-        "query query_many explain contrast why_not counterfactual similar explain_similar duplicates facets embeddings "
-        "document passage status path name encoder fingerprint generation notes".split()
+        "query query_many explain contrast why_not counterfactual similar occurrences explain_similar duplicates "
+        "facets embeddings document passage status path name encoder fingerprint generation notes".split()
     )
 
 

@@ -35,6 +35,8 @@ PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))]
 PAGES += sorted(REPOSITORY.glob("corpora/handbook/*.md"))
 HOUSEHOLD = "seewhy index corpora/household"
 _OF_HOUSEHOLD = "the deposit back"  # in the commands that ask an index of the household instead
+WITH_TOKEN_VECTORS = f"{HOUSEHOLD} --token-vectors"
+_OF_TOKEN_VECTORS = (WITH_TOKEN_VECTORS, "--word light")  # in the commands that ask this index
 _OF_A_FOLDER = "tax return"  # in the commands that ask a folder that was never indexed
 INDEX = "seewhy index corpora/handbook --include '[01]*.md' --include '2[0-8]*.md'"
 # What a command cannot be run here for, by what it names.
@@ -133,6 +135,12 @@ def _output_of(command: str, home: str) -> list[str]:
             if not household.is_dir():
                 _output_of(HOUSEHOLD, str(household))
             return _output_of(command, str(household))
+    if any(part in command for part in _OF_TOKEN_VECTORS) and Path(home).name != "tokens":
+        tokens = Path(home, "tokens")
+        with patch.dict(os.environ, {"SEEWHY_HOME": str(tokens)}):
+            if not tokens.is_dir() and command != WITH_TOKEN_VECTORS:
+                _output_of(WITH_TOKEN_VECTORS, str(tokens))
+            return _output_of(command, str(tokens))
     if _OF_A_FOLDER in command and Path(home).name != "folder":
         folder = Path(
             home, "folder"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,17 +18,21 @@ from search.cli.options import (
     WhereOption,
     WordsArgument,
     hits_option,
+    panel,
     passage_id,
     passage_or_path,
     split_folder,
 )
-from search.cli.output import Output
+from search.cli.output import Output, echo
 from search.errors import InputError, quoted
 from search.records import option_tools, options
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
     from search.records.hits import Hit
+
+
+word_option = panel("A word in a sense")
 
 
 def query(
@@ -109,19 +113,47 @@ def _limits(chosen: dict[str, Any]) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if chosen[name] is not None]
 
 
-def similar(
-    typed: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH|ID",
-            help="A path (keys.md, keys.md:31, table.csv#12) or a passage ID (p812).",
+@dataclass(frozen=True)
+class WordChoice:
+    """A word in a text, whose occurrences are listed."""
+
+    word: Annotated[
+        str | None,
+        word_option(
+            "--word",
+            "-W",
+            metavar="WORD",
+            help="List the occurrences of this word nearest to its use in --in.",
         ),
-    ],
+    ] = None
+    text: Annotated[
+        str | None,
+        word_option("--in", metavar="TEXT", help="A text with the word; it gives the sense."),
+    ] = None
+    any_word: Annotated[
+        bool, word_option("--any-word", help="Compare all words, not only those of the same form.")
+    ] = False
+
+    @property
+    def is_made(self) -> bool:
+        """True if one of the options is typed."""
+        return self != WordChoice()
+
+
+def similar(
     selection: options.HitsOptions,
     filters: options.FilterOptions,
     links: options.LinkOptions,
     index: IndexOptions,
     output: HitsOutput,
+    choice: WordChoice,
+    typed: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PATH|ID]",
+            help="A path (keys.md, keys.md:31, table.csv#12) or a passage ID (p812).",
+        ),
+    ] = None,
     same_document: Annotated[
         bool, hits_option("--same-document", help="Include other passages of the same document.")
     ] = False,
@@ -130,7 +162,17 @@ def similar(
         typer.Option(metavar="HIT", help="Explain one hit instead: its rank (3) or passage ID (p812)."),
     ] = None,
 ) -> None:
-    """List the passages most similar to a passage or document."""
+    """List the passages most similar to a passage or document.
+
+    With --word and --in, list the occurrences of a word that are nearest to its use in a text, as a concordance. The
+    index needs stored token vectors: seewhy index FOLDER --token-vectors
+    """
+    if choice.is_made:
+        others = {"path": typed, "same-document": same_document, "explain": explain, **links}
+        _occurrences(choice, selection, filters, others, index, output)
+        return
+    if typed is None:
+        raise typer.BadParameter("give a path or a passage ID, or a word: --word WORD --in TEXT.")
     opened = index.open()
     example = passage_or_path(typed)
     hits = opened.similar(example, same_document=same_document, **filters, **selection, **links)
@@ -152,6 +194,50 @@ def similar(
         marks = [()] * len(hits)
         output.print(hits, output.around(hits), marks, no_hits=none, grouped=selection["group"])
     output.remarks([*about_age(opened, hits), *opened.notes, *about_coverage(opened, hits)])
+
+
+def _occurrences(
+    choice: WordChoice,
+    selection: options.HitsOptions,
+    filters: options.FilterOptions,
+    others: Mapping[str, Any],
+    index: IndexOptions,
+    output: HitsOutput,
+) -> None:
+    """Print the occurrences of a word that are nearest to its use in a text.
+
+    Args:
+        others: arguments that are for passages only, which must not be given.
+    """
+    from search.render import json
+    from search.render.concordance import concordance
+
+    if choice.word is None or choice.text is None:
+        raise typer.BadParameter("a word needs a text that contains it: --word WORD --in TEXT.")
+    apply = {*option_tools.defaults(options.CountOptions), *option_tools.defaults(options.LimitOptions)}
+    typed = [name for name in option_tools.changed(selection, options.HitsOptions) if name not in apply]
+    typed += [name for name, value in others.items() if value]
+    typed += ["format"] * bool(output.form) + ["context"] * bool(output.lines)
+    if typed:
+        option = "a path or passage ID" if typed[0] == "path" else f"--{typed[0].replace('_', '-')}"
+        raise typer.BadParameter(f"{option} is for similar passages. Omit it, or omit --word.")
+    opened = index.open()
+    nearest = opened.occurrences(
+        choice.word,
+        choice.text,
+        selection["k"],
+        any_word=choice.any_word,
+        per_document=selection["per_document"],
+        **filters,
+    )
+    limits = _limits({**selection, **filters})
+    passes = f" in a passage that passes {' and '.join(limits)}" if limits else ""
+    none = f"'{choice.word.strip()}' does not occur{passes}. Try: --any-word"
+    if output.as_jsonl and not output.as_json:
+        echo(json.lines(nearest))
+    else:
+        output.show(nearest, partial(concordance, none=none))
+    output.remarks(opened.notes)
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:

@@ -19,6 +19,10 @@ PLUGIN = Plugin(
             f"{_CLI}.inspect:vocabulary",
             "Look up tokens and IDs in the vocabulary of a model.",
         ),
+        "lab compare": (
+            f"{_CLI}.compare:compare",
+            "Compare two models, poolings or layers by what they find in an index.",
+        ),
         "lab fill": (f"{_CLI}.predict:fill", "Predict the word at each [MASK]."),
         "lab next": (f"{_CLI}.predict:follows", "Predict whether one text follows another."),
         "lab ask": (f"{_CLI}.predict:ask", "Answer QUESTION with a quotation from the best passages."),

@@ -17,6 +17,7 @@ unlinked.py   documents near to one that it is not linked with
 verdict.py    answerability: the probability that the index answers the query
 rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
+occurrences.py  occurrences of a word that are nearest to its use in a text
 document_map.py  documents as points in two dimensions; topics.py: their groups, with names
 suggestions.py  questions that the index can answer
 """

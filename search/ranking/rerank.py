@@ -71,7 +71,8 @@ class LateInteraction:
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
         """Read what `rerank` needs; the model runs after the snapshot is closed."""
-        stored = snapshot.token_vectors([passage.passage_id for passage in passages])
+        ids = [passage.passage_id for passage in passages]
+        stored = snapshot.token_vectors(ids, self._rows.shape[1])
         return self._weights(snapshot), stored
 
     def rerank(

@@ -6,6 +6,7 @@ fingerprint.py   Fingerprint of embeddings
 hits.py          Hit, Verdict, IdentifierCount, Absence, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation; shares.py: contributions of words; alignment.py: words that match
+occurrences.py   WordOccurrence: a word of a passage, by its likeness to a use of the word
 comparisons.py   Contrast, WhyNot, Similarities
 counterfactuals.py  Counterfactual, RankChange
 xrays.py         XRay: pieces, embeddings, attention and poolings of two texts; RankByMeaning

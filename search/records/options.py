@@ -143,6 +143,10 @@ class LimitOptions(TypedDict, total=False):
     ]
 
 
+class OccurrenceOptions(LimitOptions, FilterOptions, total=False):
+    """Options that filter passages, and limit the occurrences of a word in one document."""
+
+
 class ListOptions(CountOptions, LimitOptions, total=False):
     """Options for the number of hits, in total and per document."""
 
@@ -376,7 +380,7 @@ class TokenVectorOptions(TypedDict, total=False):
         bool | None,
         Option(
             None,
-            "Store the vectors of all tokens, to speed up --rerank late.",
+            "Store the vectors of all tokens, for similar --word, and to speed up --rerank late.",
             flags=("--token-vectors/--no-token-vectors",),
         ),
     ]

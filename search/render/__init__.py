@@ -3,6 +3,7 @@
 format.py       formatting of places, headings, numbers, scores and CSV; escapes text from files
 terminal.py     the canvas and the tables for all output to a terminal
 hits.py         ranked hits, also as paths; near-duplicates
+concordance.py  occurrences of a word
 reports.py      reports of indexing and checks; status; lists of indexes and models
 why.py          explanation of a score; comparison of two hits; why a document is not a hit
 score_parts.py  the parts of a score, for bars, and the words to highlight

@@ -30,6 +30,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Hit": ("mode", "kind"),
     "RankChange": ("sentence",),
     "WordMatrices": ("contributions", "similarity", "query_sums", "passage_sums"),
+    "WordOccurrence": ("line_number", "line", "span"),
 }  # fmt: skip
 
 # Fields that are elsewhere in the document, or in a file of their own.
@@ -40,6 +41,7 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Hit": ("explanation", "file"),
     "StoredPassage": ("file", "metadata", "path", "title"),
     "WordMatrices": ("numbers",),
+    "WordOccurrence": ("file",),
 }
 
 

@@ -419,9 +419,13 @@ class Snapshot(SnapshotReader):
         """Yield the stored embeddings of all or some passages, as blocks of (ids, (n, d)) by increasing ids."""
         return embeddings(self.connection, self._dimension, among=among)
 
-    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return passage ID -> (tokens, d) vectors of unit length, for the passages with stored token vectors."""
-        return token_vectors_of(self.connection, passages, self._dimension)
+    def token_vectors(self, passages: Sequence[int], dimension: int) -> dict[int, NDArray[np.float32]]:
+        """Return passage ID -> (tokens, d) vectors of unit length, for the passages with stored token vectors.
+
+        Args:
+            dimension: d; embeddings may have fewer dimensions than token vectors.
+        """
+        return token_vectors_of(self.connection, passages, dimension)
 
     def _views(self, among: Ids | None = None) -> list[PartView]:
         """Return a view of each segment, of the write buffer, and of what was encoded on demand.

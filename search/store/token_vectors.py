@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,16 @@ from search.store.passages import hidden_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Visible text and context of a passage, which are encoded."""
+
+    id: int
+    document: int
+    context: str
+    text: str
 
 
 def stored_positions(tokens: Sequence[Token]) -> list[int]:
@@ -68,3 +79,28 @@ def without_token_vectors(connection: sqlite3.Connection) -> list[tuple[int, str
            WHERE passage IS NULL ORDER BY passages.id"""
     )
     return [(id_, context, visible(text, hidden_of(hidden))) for id_, context, text, hidden in rows]
+
+
+def count_without_token_vectors(connection: sqlite3.Connection) -> int:
+    """Return the number of passages that lack token vectors."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM passages LEFT JOIN token_vectors ON passage = passages.id WHERE passage IS NULL"
+    ).fetchone()
+    return int(count)
+
+
+def passage_texts(connection: sqlite3.Connection, size: int) -> Iterator[list[EncodedText]]:
+    """Yield the texts of all passages in blocks of at most `size`, in the order of ids."""
+    after = 0
+    while True:
+        rows = connection.execute(
+            "SELECT id, document, context, text, hidden FROM passages WHERE id > ? ORDER BY id LIMIT ?",
+            (after, size),
+        ).fetchall()
+        if not rows:
+            return
+        yield [
+            EncodedText(id_, document, context, visible(text, hidden_of(hidden)))
+            for id_, document, context, text, hidden in rows
+        ]
+        after = rows[-1][0]

@@ -1,6 +1,7 @@
 """The commands `seewhy lab ...`.
 
 inspect.py  inspect, vocabulary
+compare.py  compare
 predict.py  fill, next, ask
 label.py    tag, label
 train.py    train

@@ -2,6 +2,7 @@
 
 inspection.py   a text inside a model, for a terminal and as JSON
 predictions.py  answers, masked words, next sentences, labels, entities, for a terminal
+comparing.py    comparison of two encoders, for a terminal
 training.py     training runs, for a terminal
 attention.py    attention of a text, for a terminal, as JSON and as a picture; position vectors as a picture
 drawings.py     results as matrices and bars

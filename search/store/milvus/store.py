@@ -333,7 +333,7 @@ class MilvusSnapshot(Snapshot):
     def near_copies(self, texts: Iterable[Copied]) -> Ids:
         return np.empty(0, dtype=np.int64)
 
-    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    def token_vectors(self, passages: Sequence[int], dimension: int) -> dict[int, NDArray[np.float32]]:
         return {}
 
     def annotators(self) -> list[Annotator]:
