@@ -150,7 +150,7 @@ def similar(
     typed: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PATH|ID]",
+            metavar="PATH|ID",
             help="A path (keys.md, keys.md:31, table.csv#12) or a passage ID (p812).",
         ),
     ] = None,

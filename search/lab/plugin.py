@@ -21,7 +21,7 @@ PLUGIN = Plugin(
         ),
         "lab compare": (
             f"{_CLI}.compare:compare",
-            "Compare two models, poolings or layers by what they find in an index.",
+            "Compare two encoders by the passages that they find in an index.",
         ),
         "lab fill": (f"{_CLI}.predict:fill", "Predict the word at each [MASK]."),
         "lab next": (f"{_CLI}.predict:follows", "Predict whether one text follows another."),

@@ -124,6 +124,14 @@ def test_a_phrase_is_a_word_of_several_tokens(index: search.Index, tiny: Encoder
     np.testing.assert_allclose([i.cosine for i in nearest], [c for c, *_ in expected], atol=ROUNDING)
 
 
+def test_words_of_a_script_without_spaces(notes: Path, tiny_model: Path) -> None:
+    """Each Chinese character is a word of the tokenizer, so a word may stand between letters."""
+    (notes / "bank.txt").write_text("他去银行。银行在河边。", encoding="utf-8")
+    index = search.Index.build(notes, model=str(tiny_model), token_vectors=True)
+    nearest = index.occurrences("银行", "我在银行工作", 9)
+    assert sorted((item.word, item.word_start) for item in nearest) == [("银行", 2), ("银行", 5)]
+
+
 def test_only_passages_that_pass_the_filter(index: search.Index) -> None:
     assert {item.document for item in index.occurrences("the", TEXT, 99, where="kind=csv")} == {
         "table.csv#1"
