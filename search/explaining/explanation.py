@@ -13,6 +13,7 @@ is a single addend.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -161,6 +162,27 @@ class TracedHits:
     ) -> None:
         self.encoder, self._layers, self._own = encoder, layers, own
         self._parts, self._passages, self._embeddings = parts, passages, embeddings
+
+    @classmethod
+    def of_pair(
+        cls, encoder: Encoder, query: ModelInput, passage: ModelInput, layers: Layers
+    ) -> TracedHits:
+        """Trace two texts that are not stored, at once; their embeddings are those of the traces.
+
+        So the model reads each text once. The embeddings differ from the encoder's by rounding: by up to 3e-7, and for
+        poolings that take the vector of a single token by up to 3e-6.
+        """
+        trace = tracer(encoder).trace
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(trace, [query], precise=True)
+            of_passage, of_query = trace([passage]), first.result()
+        part = TextPart(query, 1.0, of_query.embeddings[0])
+        hits = cls(encoder, [part], [passage], of_passage.embeddings, layers)
+        hits._query, hits._traced_passages = of_query, of_passage
+        with ThreadPoolExecutor(1) as pool:  # both are needed, and take as long as tracing
+            pool.submit(lambda: hits.query_tables)
+            _ = hits.passage_tables
+        return hits
 
     @cached_property
     def _query(self) -> Traces:

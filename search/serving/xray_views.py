@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from search.errors import InputError
 from search.explaining.deletion_test import deletion_test
-from search.explaining.explanation import HitNumbers, Layers, explain_pair
+from search.explaining.explanation import HitNumbers, Layers, TracedHits
 from search.explaining.xray import rank_by_meaning
 from search.explaining.xray import xray as xray_of
 from search.index import Index, searcher_of
@@ -155,7 +155,8 @@ def _explained(index: Index, texts: tuple[str, str], params: GridParams, hit: Hi
     encoder, (first, second) = index.encoder, texts
     (query,) = encoder.inputs([first], role="query" if hit else None)
     (passage,) = encoder.inputs([second], role="document" if hit else None)
-    return explain_pair(query, passage, encoder, Layers.of(params.layer, encoder.n_layers))
+    layers = Layers.of(params.layer, encoder.n_layers)
+    return TracedHits.of_pair(encoder, query, passage, layers).explanation(0)
 
 
 def _rank(index: Index, why: Explanation, hit: Hit | None) -> RankByMeaning:

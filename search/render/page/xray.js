@@ -64,22 +64,26 @@ page.define("x-ray", (root) => {
   // ---- a piece, wherever it stands
 
   const point = (target) => {
-    const { side = "", token = -1 } = target?.dataset ?? {};
     if (target === state.target) return;
-    Object.assign(state, { side, token: Number(token), target });
+    const row = target?.closest("tr[data-layer]");
+    const side = (row ? target.closest("table") : target)?.dataset.side ?? "";
+    const token = row ? target.cellIndex - 1 : Number(target?.dataset.token ?? -1);
+    const isPiece = side && token < sides[side].pieces.length; // the last column is the offset
+    Object.assign(state, { side: isPiece ? side : "", token: isPiece ? token : -1, target });
     for (const lit of all(".is-on", root)) lit.classList.remove("is-on");
     const note = one("[data-part=note]", result);
     note.textContent = "\u00a0";
-    if (side) {
-      for (const same of all(`[data-side=${side}][data-token="${token}"]`, result)) same.classList.add("is-on");
-      const piece = sides[side].pieces[Number(token)];
-      const row = target.closest("tr[data-layer]");
+    if (isPiece) {
+      const cells = [...sides[side].layers.values()].map((layer) => layer.cells[token]);
+      const others = all(`[data-side=${side}][data-token="${token}"]`, result);
+      for (const same of [...cells, ...others]) same.classList.add("is-on");
+      const piece = sides[side].pieces[token];
       if (row) note.textContent = `“${piece.textContent.trim()}” traced to layer ${row.dataset.layer}: ${target.textContent} thousandths of the cosine.`;
       else note.textContent = `“${piece.textContent.trim()}” is ${piece.dataset.note}.`;
     }
     shade();
   };
-  const at = (event) => event.target.closest?.("[data-token]");
+  const at = (event) => event.target.closest?.("[data-token], .strip tr[data-layer] td");
   root.addEventListener("pointerover", (event) => point(at(event)));
   root.addEventListener("pointerleave", () => point(null));
   root.addEventListener("focusin", (event) => {

@@ -7,11 +7,12 @@ again while somebody types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from markupsafe import Markup
 
 from search.records.comparisons import DeletionTest
 from search.records.explanations import Side
@@ -20,10 +21,10 @@ from search.records.tokens import ANY_TEXT, Token
 from search.records.visible_text import visible
 from search.records.xrays import ADDED_EMBEDDINGS, XRay
 from search.render import why as written
-from search.render.format import one_line
+from search.render.format import fixed, one_line
 from search.render.grid import Range
 from search.render.heatmap import By
-from search.render.page.document import Page, drawn
+from search.render.page.document import Page, drawn, shade
 from search.render.page.hit_list import PageRequest, viewed
 from search.render.page.score_bar import ScoreBar, full_width
 from search.render.page.token_grid import token_grid
@@ -38,6 +39,7 @@ _NAMES: dict[Side, tuple[str, str]] = {
     "query": ("Query", "First text"),
     "passage": ("Passage", "Second text"),
 }
+_MINUS = "\u2212"
 _MOST_CELLS = 24  # rows and columns of the grid without scripts
 _POOLINGS = {
     "mean": "mean of all pieces",
@@ -112,6 +114,16 @@ class Strip:
     pieces: Sequence[Piece]
     rows: Sequence[tuple[int, Sequence[float]]]
     largest: float
+
+    @property
+    def cells(self) -> Iterator[tuple[int, Markup]]:
+        """Yield the layer and the cells of each row, in thousandths; a template would take much longer."""
+        for layer, values in self.rows:
+            cells = (
+                f'<td class="{shade(value, self.largest)}">{fixed(1000 * value, 0).replace("-", _MINUS)}</td>'
+                for value in values
+            )
+            yield layer, Markup("".join(cells))
 
     @property
     def has_numbers(self) -> bool:
