@@ -12,15 +12,13 @@ from starlette.responses import HTMLResponse
 from search.errors import InputError
 from search.index import searcher_of
 from search.indexes import Indexes, highlights, name_of
-from search.ranking.question import without_operators
 from search.records.option_tools import select_options
 from search.records.options import QueryOptions, RankOptions
-from search.render.format import no_hits
 from search.render.page import all_page
 from search.render.page.document import Page
 from search.render.page.hit_list import viewed
 from search.serving.app_state import in_one_generation
-from search.serving.pages import PageParams, answering
+from search.serving.pages import PageParams, answering, why_none
 from search.serving.problems import as_page
 
 router = APIRouter()
@@ -56,19 +54,6 @@ def _page(opened: Indexes, names: list[str], params: PageParams) -> Page:
     on_server = {name_of(index): name for index, name in zip(opened.all, names, strict=True)}
     named = [replace(hit, index=on_server.get(hit.index, names[0])) for hit in hits]
     views = viewed(named, marks, answering(named, marks))
-    none = "" if named else _why_none(opened, params)
-    return all_page.all_hits(params.named(), names, views, opened.notes, no_hits=none)
-
-
-def _why_none(opened: Indexes, params: PageParams) -> str:
-    """Return why no index has a hit."""
-    words, restricts = without_operators(params.q)
     passages = sum(searcher_of(index).store.facts.passages for index in opened.all)
-    return no_hits(
-        words,
-        passages,
-        ["the filters"] if params.named().is_filtered else [],
-        restricts=restricts,
-        by_keywords=params.mode == "lexical",
-        ignored=params.without or (),
-    )
+    none = "" if named else why_none(params, passages)
+    return all_page.all_hits(params.named(), names, views, opened.notes, no_hits=none)

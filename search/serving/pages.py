@@ -44,10 +44,8 @@ from search.texts import compare
 
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _EXCERPT = 240  # characters of the sentences that are shown
-_NEWEST, _MOST_DATED = (
-    6,
-    2_000,
-)  # documents of the start page, and those among which the newest are looked for
+_NEWEST = 6  # documents of the start page
+_MOST_DATED = 2_000  # documents among which the newest are looked for
 _NEAR = 8  # documents that are near to one and not linked with it
 _OLD_LINK = "the index has changed since this link was made. Search again."
 
@@ -240,12 +238,16 @@ def _query_options(params: PageParams) -> declared.QueryOptions:
     return option_tools.select_options(params.ranking_options(RankOptions), declared.QueryOptions)
 
 
-def _why_none(index: Index, params: PageParams) -> str:
-    """Return why a request has no hits."""
+def why_none(params: PageParams, passages: int) -> str:
+    """Return why a request has no hits.
+
+    Args:
+        passages: number of passages that were searched.
+    """
     words, restricts = without_operators(params.q)
     return no_hits(
         words,
-        searcher_of(index).store.facts.passages,
+        passages,
         ["the filters"] if params.named().is_filtered else [],
         restricts=restricts,
         by_keywords=params.words or params.mode == "lexical" or params.weight == 0,
@@ -268,7 +270,8 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
         notes = (*notes, f"{hits.coverage.sentence}.")
     keywords = () if shaded else searcher_of(index).highlights(params.q, hits)
     views = viewed(hits, keywords, answering(hits, keywords), shares)
-    none = "" if hits else _why_none(index, params)
+    passages = searcher_of(index).store.facts.passages
+    none = "" if hits else why_none(params, passages)
     if params.words:
         return search.SearchView(index.generation, views, no_hits=none, keywords_only=True)
     absent = absences(index, params.q)
@@ -291,7 +294,7 @@ def _result(index: Index, params: PageParams) -> search.SearchView:
         no_hits=none,
         why=opened,
         examples={id_: name_of_example(index.passage(id_)) for id_ in (*params.more, *params.less)},
-        passages=searcher_of(index).store.facts.passages,
+        passages=passages,
     )
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from search.records.comparisons import DeletionTest
 from search.records.explanations import Side
 from search.records.hits import Hit
-from search.records.tokens import ANY_TEXT, Token
+from search.records.tokens import Token
 from search.records.visible_text import visible
 from search.records.xrays import ADDED_EMBEDDINGS, XRay
 from search.render import why as written
@@ -181,7 +181,6 @@ def xray(
         written=written,
         total=why.meaning,
         late=None if why.late is None else float(why.late.sum()),
-        any_text=ANY_TEXT,
     )
     title = f"X-ray: {why.query}"
     return Page(title, "From text to score", body, SCRIPTS)
