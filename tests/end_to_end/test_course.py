@@ -98,13 +98,14 @@ def test_each_notebook_has_its_solutions() -> None:
     ("number", "guess", "reply"),
     [
         ("1.1", None, "Write your guess first"),
-        ("1.1", 13, "Not this time: it is 14."),
+        ("1.1", 13, "Not this time: the answer is 14."),
         ("1.1", "many", "Write a number: 'many' is none."),
-        ("1.4", "Another one", "Not this time: it is the same."),
+        ("1.4", "Another one", 'Not this time: the answer is "the same".'),
         ("1.4", " The  same. ", "Right."),
         ("3.3", "CLS", "Right."),
         ("1.B", None, "Write your solution first"),
-        ("1.B", "cat", "Not yet. 'cat' is spelled with 1 pieces"),
+        ("1.B", "cat", "Not yet. 'cat' is spelled with one piece"),
+        ("1.B", "xqzkvwjp", "Not yet. 'xqzkvwjp' is in no text of the household."),
         ("1.B", 3, "Not yet. Give one word"),
         ("2.B", ("bank", "a loan", "the bank"), "Not yet. Each sentence needs the word once."),
         ("2.B", ("house", "the house is red", "a house of wood"), "Not yet. In the last layer"),
@@ -119,7 +120,8 @@ def test_each_notebook_has_its_solutions() -> None:
         ("6.B", "where may bicycles be put", "Not yet. 5 words"),
         ("6.B", "kind:text party", "Not yet. No filters"),
         ("7.B", ("Street", "four"), "Not yet. Without them the cosine falls by"),
-        ("7.B", ("Street", "parrot"), "Not yet. parrot and street are not two words"),
+        ("7.B", ("Street", "parrot"), "Not yet. The passage has no word 'parrot'."),
+        ("7.B", ("Street", "street."), "Not yet. Give two different words."),
     ],
 )
 def test_guesses_and_values_get_an_answer_or_a_hint(
@@ -150,12 +152,58 @@ def test_no_exercise_takes_a_function_that_does_nothing(
     assert capsys.readouterr().out.startswith(f"{number}  {reply}")
 
 
+TABLES = """
+from search import bert
+tables = bert.parameters(offline=True)
+rows = {name: tables[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")}
+weight, bias = (tables[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias"))
+norm = lambda x, axis=1: (x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True)
+total = lambda ids, at=0: rows["word"][ids] + rows["position"][at : len(ids) + at] + rows["token_type"][0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        ("total(ids)", "That is the sum of the rows."),
+        ("norm(total(ids))", "The weight and the bias of the layer normalisation are missing."),
+        ("norm(total(ids), 0) * weight + bias", "The normalisation runs over the tokens."),
+        ("norm(total(ids, 1)) * weight + bias", "Positions begin with 0"),
+        ("norm(rows['word'][ids]) * weight + bias", "The vectors of a single text differ"),
+        ("norm(total(ids)) * weight + bias", "One text is right, a pair is not."),
+        ("total(ids)[1:]", "The result has the shape (6, 384), it should be (7, 384)."),
+    ],
+)
+def test_the_hint_of_the_embedding_layer_names_the_mistake(
+    course: ModuleType, capsys: pytest.CaptureFixture[str], body: str, reply: str
+) -> None:
+    names: dict[str, Any] = {}
+    exec(f"{TABLES}\nlayer_0 = lambda ids, segments: {body}", names)
+    course.check("1.A", names["layer_0"])
+    assert capsys.readouterr().out.startswith(f"1.A  Not yet. {reply}")
+
+
+@pytest.mark.parametrize(
+    ("attend", "reply"),
+    [
+        (lambda parts, weights, matrix, bias: weights @ (parts @ matrix.T), "The bias is missing."),
+        (lambda parts, weights, matrix, bias: weights @ (parts @ matrix.T) + bias, "Every part has got"),
+        (lambda parts, weights, matrix, bias: weights @ parts, "Three random tokens and the offset"),
+    ],
+)
+def test_the_hint_of_attention_names_the_mistake(
+    course: ModuleType, capsys: pytest.CaptureFixture[str], attend: Callable[..., Any], reply: str
+) -> None:
+    course.check("7.A", attend)
+    assert capsys.readouterr().out.startswith(f"7.A  Not yet. {reply}")
+
+
 def test_a_question_of_an_experiment_needs_its_result(
     course: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ValueError, match="pass its result"):
         course.check("3.4", "attention")
     course.check("3.4", "attention", "contributions")
-    assert "Not this time: it is contributions." in capsys.readouterr().out
+    assert 'Not this time: the answer is "contributions".' in capsys.readouterr().out
     with pytest.raises(KeyError, match="no question 9.9"):
         course.check("9.9", 1)

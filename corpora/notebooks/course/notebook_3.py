@@ -8,7 +8,7 @@ import numpy as np
 
 from search import bert
 
-from .tools import Exercise, Prediction, always, require, require_near
+from .tools import Array, Exercise, NotSolved, Prediction, always, array_of, require, softmax
 
 TROPHY = "the trophy did not fit because it was too large"
 
@@ -21,9 +21,23 @@ def _most_read() -> str:
 def _test_head_weights(head_weights: Any) -> None:
     look = bert.inspect("Nobody has seen the parrot since the window was open.", offline=True)
     for layer, head in ((1, 12), (6, 3)):
-        hint = f"Layer {layer}, head {head} of a sentence differs from the model's."
         expected = look.attention.matrix(layer, head).astype(np.float64)
-        require_near(head_weights(look.states[layer - 1], layer, head), expected, hint)
+        values = array_of(head_weights(look.states[layer - 1], layer, head), expected.shape)
+        if abs(values - expected).max() > 1e-4:
+            raise NotSolved(f"Layer {layer}, head {head}: {_about_weights(values, look, layer, head)}")
+
+
+def _about_weights(values: Array, look: Any, layer: int, head: int) -> str:
+    """Return what is wrong with the weights of a head."""
+    expected = look.attention.matrix(layer, head).astype(np.float64)
+    logits = np.log(np.maximum(expected, 1e-30))  # products by the root, but for a constant in each row
+    if abs(values.sum(axis=1) - 1).max() > 1e-4:
+        return "the rows do not sum to 1. The softmax runs along a row."
+    if abs(values - softmax(logits * np.sqrt(32))).max() < 1e-3:
+        return "the products are not divided by the root of 32, the width of a head."
+    if head > 1 and abs(values - look.attention.matrix(layer, head - 1)).max() < 1e-3:
+        return "these are the weights of the head before. Heads count from 1."
+    return "the weights differ from the model's. Which rows of the matrices belong to the head?"
 
 
 def _test_resting_head(work: Any) -> None:

@@ -51,8 +51,8 @@ class Prediction:
                 right = abs(float(guess) - float(answer or 0)) <= self.tolerance
             except (TypeError, ValueError):
                 return f"Write a number: {guess!r} is none."
-        told = answer if isinstance(answer, str) else f"{answer:g}"
-        return f"Right. {self.reason}" if right else f"Not this time: it is {told}. {self.reason}"
+        told = f'"{answer}"' if isinstance(answer, str) else f"{answer:g}"
+        return f"Right. {self.reason}" if right else f"Not this time: the answer is {told}. {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -35,5 +35,5 @@ def layer_0(ids, segments):
 
 check("1.A", layer_0)
 
-# 1.B: r ##hu ##bar ##b. Plants, dishes and names are good candidates.
-check("1.B", "rhubarb")
+# 1.B: ru ##cks ##ack. Others are lettuce, nutmeg, burglary and unplug.
+check("1.B", "rucksack")
