@@ -15,7 +15,7 @@ def probe(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="CSV, TSV or JSONL with the columns text and label; or CoNLL, a word and its label on each line.",
         ),
     ],

@@ -127,6 +127,15 @@ def _draw_query(canvas: Canvas, query: QueryComparison, k: int) -> None:
         _draw_words(canvas, query.most_changed, query.above_mean)
 
 
+def moved_line(change: NeighbourChange, shares: CosineShares) -> str:
+    """Return the ranks of the passage that moves most, and how far its cosine is above the mean."""
+    first, second = shares.totals
+    return (
+        f"Most moved: {where(change.passage)}, rank {change.before:,} in A, {change.after:,} in B; above the mean of "
+        f"all passages by {first:+.3f} in A, {second:+.3f} in B."
+    )
+
+
 def _draw_words(canvas: Canvas, change: NeighbourChange, shares: CosineShares) -> None:
     """Draw what each word of a query adds to the distance of a passage from the mean of all passages."""
     first, second = shares.totals

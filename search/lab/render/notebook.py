@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from search.lab.records.encoder_comparisons import EncoderComparison, TextComparison
+from search.lab.records.encoder_comparisons import CosineShares, EncoderComparison, TextComparison
 from search.lab.records.inspections import (
     Attention,
     ContextualCosines,
@@ -340,35 +340,36 @@ def _(reply: Answers) -> str:
 
 @html.register
 def _(pair: TextComparison) -> str:
-    rows = comparing.share_rows(pair.shares, MOST_WORDS)
-    largest = max(abs(addend) for _, *addends in rows for addend in addends) or 1.0
+    settings = zip("AB", (pair.first, pair.second), strict=True)
+    notes = (
+        *(f"{name}: {comparing.described(setting)}." for name, setting in settings),
+        *(f"{name}: {standing}." for name, standing in comparing.standings(pair)),
+    )
+    return _result(
+        *(f"<p><b>text {i} </b>{isolated(value)}</p>" for i, value in enumerate(pair.texts, 1)),
+        _share_table(pair.shares, MOST_WORDS),
+        notes=notes,
+    )
+
+
+def _share_table(shares: CosineShares, most: int) -> str:
+    """Return a table of both addends of the words with the largest differences, and of their sums."""
+    rows = comparing.share_rows(shares, most)
+    largest = max((abs(addend) for _, *addends in rows for addend in addends), default=0.0) or 1.0
     cells: list[tuple[str, ...]] = [
         (
             isolated(name),
             f"{first:+.4f}",
-            _signed_meter(first / largest),
+            meter(first / largest, signed=True),
             f"{second:+.4f}",
-            _signed_meter(second / largest),
+            meter(second / largest, signed=True),
             f"{second - first:+.4f}",
         )
         for name, first, second in rows
     ]
-    sums = [sum(addends) for addends in zip(*(row[1:] for row in rows), strict=True)]
-    cells.append(
-        ("<b>sum</b>", f"{sums[0]:+.4f}", "", f"{sums[1]:+.4f}", "", f"{sums[1] - sums[0]:+.4f}")
-    )
-    settings = [
-        f"{name}: {comparing.described(s)}."
-        for name, s in zip("AB", (pair.first, pair.second), strict=True)
-    ]
-    notes = (*settings, *(f"{name}: {standing}." for name, standing in comparing.standings(pair)))
-    head = ("word", "in A", "", "in B", "", "B - A")
-    return _result(_texts(*pair.texts), table(head, cells), notes=notes)
-
-
-def _signed_meter(share: float) -> str:
-    """Return a bar for a share of at most 1; a negative one is preceded by a minus."""
-    return meter(share) if share >= 0 else f"- {meter(-share)}"
+    first, second = (sum(addends) for addends in zip(*(row[1:] for row in rows), strict=True))
+    cells.append(("<b>sum</b>", f"{first:+.4f}", "", f"{second:+.4f}", "", f"{second - first:+.4f}"))
+    return table(("word", "in A", "", "in B", "", "B - A"), cells)
 
 
 @html.register
@@ -385,8 +386,17 @@ def _(comparison: EncoderComparison) -> str:
         for query in comparison.queries
     ]
     head = ("query", "in both", "", "correlation", "only in B", "only in A")
-    notes = [f"{name}: {value}." for name, value in comparing.facts_of(comparison)]
-    return _result(_first(head, rows), notes=notes)
+    parts = [f"<p>{text(f'{name}: {value}')}</p>" for name, value in comparing.facts_of(comparison)]
+    parts.append(_first(head, rows))
+    for query in comparison.queries:
+        if query.most_changed and query.above_mean:
+            moved = comparing.moved_line(query.most_changed, query.above_mean)
+            parts += [
+                _title(query.query),
+                f"<p>{text(moved)}</p>",
+                _share_table(query.above_mean, MOST_WORDS),
+            ]
+    return _result(*parts)
 
 
 @html.register

@@ -20,6 +20,7 @@ from search.lab.records.encoder_comparisons import (
 from search.lab.records.probes import LayerProbes, LayerScore, ProbeTask
 from search.records.contents import StoredPassage
 from search.records.evaluations import Estimate
+from search.render.notebook import meter
 from tests.render.test_notebook import EVIL, Cells, needs
 
 SETTINGS = EncoderSetting("tiny", "mean", "3", 3), EncoderSetting("other", "cls", "mean:2", 3, 2)
@@ -151,7 +152,24 @@ def test_the_passage_that_moves_most_has_the_words_of_the_query() -> None:
     rows = rows_of(COMPARISON)
     assert rows[0] == ["query", "in both", "", "correlation", "only in B", "only in A"]
     assert rows[1] == ["key door", "0.50", "", "0.25", "moved.md:1", "lost.md:1"]
-    assert "first 2: 0.75 in both; by chance 0.20." in COMPARISON._repr_html_()
+    assert rows[3:] == [
+        ["word", "in A", "", "in B", "", "B - A"],
+        ["key door", "-0.2500", "", "+0.5000", "", "+0.7500"],
+        ["sum", "-0.2500", "", "+0.5000", "", "+0.7500"],
+    ]
+    html = COMPARISON._repr_html_()
+    assert "first 2: 0.75 in both; by chance 0.20" in html
+    assert (
+        "Most moved: moved.md:1, rank 9 in A, 1 in B; above the mean of all passages by -0.250 in A"
+        in html
+    )
+
+
+def test_a_bar_of_a_notebook_may_have_a_sign() -> None:
+    """The bar of a negative number has another colour, or is empty."""
+    assert meter(-0.5, signed=True) != meter(0.5, signed=True) == meter(0.5)
+    assert "width:60px" in meter(-0.5, signed=True)
+    assert "width:0px" in meter(-0.5)
 
 
 @needs("matplotlib")
