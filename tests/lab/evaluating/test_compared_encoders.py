@@ -15,6 +15,7 @@ from search.indexing.sampling import foreign_questions
 from search.lab.evaluating.encoder_shares import shares_of_both
 from search.records.shares import Share
 from tests.conftest import Run
+from tests.render.test_notebook import needs
 
 QUERIES = ["turn the key", "many people", "the water"]
 K = 2
@@ -301,7 +302,7 @@ def test_a_passage_that_an_encoder_truncates_is_not_explained(
     assert long
 
 
-def test_the_command_compares_two_texts(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+def test_the_command_compares_two_texts(run: Run, tiny_model: Path) -> None:
     arguments = ["lab", "compare", "--model", tiny_model, "--pooling", "mean", "--pooling", "cls"]
     arguments += [TEXT, TEXT2]
     encoders = Encoder(str(tiny_model)), Encoder(str(tiny_model), pooling="cls")
@@ -322,8 +323,14 @@ def test_the_command_compares_two_texts(run: Run, tmp_path: Path, tiny_model: Pa
     for row, first, second in zip(rows, (turn.first, cosine_a), (turn.second, cosine_b), strict=True):
         numbers = [cell for cell in row[1:] if cell[0] in "+-"]
         assert numbers == [f"{first:+.4f}", f"{second:+.4f}", f"{second - first:+.4f}"]
+
+
+@needs("matplotlib")
+def test_the_command_draws_the_words(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     picture = tmp_path / "words.png"
-    assert run(*arguments, "--png", picture)[:2] == (0, "")
+    arguments = ["--model", tiny_model, "--layer", 1, "--layer", 2, "--png", picture]
+    code, out, err = run("lab", "compare", TEXT, TEXT2, *arguments)
+    assert (code, out, err.strip()) == (0, "", f"wrote {picture}")
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -15,6 +15,7 @@ from search import Encoder, InputError, bert
 from search.lab.evaluating.probing import ProbeText, layer_vectors, read_labelled
 from search.lab.records.probes import LayerProbes, LayerScore, ProbeTask
 from tests.conftest import WORDS, Run
+from tests.render.test_notebook import needs
 
 FOLDS = 3
 OTHERS = [word for word in WORDS if word not in ("key", "water")]
@@ -231,7 +232,7 @@ def test_there_must_be_a_file(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_the_record(run: Run, tmp_path: Path, tiny_model: Path) -> None:
-    path, picture = table(tmp_path / "words.csv", texts_with_a_word()), tmp_path / "layers.png"
+    path = table(tmp_path / "words.csv", texts_with_a_word())
     task = probed(path, tiny_model)
     arguments = ["lab", "probe", path, "--model", tiny_model, "--folds", FOLDS]
     (record,) = json.loads(run(*arguments, "--json")[1])["tasks"]
@@ -247,10 +248,26 @@ def test_the_command_prints_the_record(run: Run, tmp_path: Path, tiny_model: Pat
     for score in task.layers:
         accuracy, control = f"{score.accuracy.mean:.3f}", f"{score.control.mean:.3f}"
         assert any(row[:2] == [str(score.layer), accuracy] and row[5] == control for row in rows if row)
-    code, out, err = run(*arguments, "--png", picture)
+
+
+@needs("matplotlib")
+def test_the_command_draws_the_layers(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    path, picture = table(tmp_path / "words.csv", texts_with_a_word()), tmp_path / "layers.png"
+    arguments = ["lab", "probe", path, "--model", tiny_model, "--folds", FOLDS, "--png", picture]
+    code, out, err = run(*arguments)
     assert (code, out) == (0, "")
     assert err.strip() == f"wrote {picture}"
     assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(run(*arguments, "--json")[1])["folds"] == FOLDS
+
+
+def test_a_picture_without_matplotlib_names_the_extra(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.cli.output.find_spec", lambda name: None)
+    code, _, err = run("lab", "probe", tmp_path / "a.csv", "--png", tmp_path / "a.png")
+    assert code == 1
+    assert "pip install 'seewhy[pictures]'" in err
 
 
 def test_the_command_refuses_what_it_cannot_read(run: Run, tmp_path: Path) -> None:
