@@ -241,9 +241,9 @@ def _task(
     right = []
     for vectors in examples.vectors:
         both = np.empty((2, n), dtype=bool)
-        for learnt, held_out in splits:
+        for train, held_out in splits:
             for row, labels in zip(both, (truth, control), strict=True):
-                predicted = _predicted(vectors[learnt], labels[learnt], vectors[held_out])
+                predicted = _predicted(vectors[train], labels[train], vectors[held_out])
                 row[held_out] = predicted == labels[held_out]
             count()
         right.append(both)
@@ -292,7 +292,7 @@ def _control(
 
 
 def _predicted(
-    learnt: NDArray[np.float32], labels: NDArray[np.int64], held_out: NDArray[np.float32]
+    train: NDArray[np.float32], labels: NDArray[np.int64], held_out: NDArray[np.float32]
 ) -> NDArray[np.int64]:
     """Return the labels that a classifier predicts for held-out vectors, after learning from the others."""
     from sklearn.linear_model import LogisticRegression
@@ -306,19 +306,19 @@ def _predicted(
         return np.full(len(held_out), labels[0])
     classifier: Any = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     with threadpool_limits(1):  # one thread is faster for small matrices
-        classifier.fit(learnt.astype(np.float64), labels)
-        predicted: NDArray[np.int64] = classifier.predict(held_out.astype(np.float64))
+        classifier.fit(train, labels)
+        predicted: NDArray[np.int64] = classifier.predict(held_out)
     return predicted
 
 
 def _by_word(examples: _Examples, splits: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> float:
     """Return the accuracy of the label that a word form has most often in the other folds."""
     right = 0
-    for learnt, held_out in splits:
+    for train, held_out in splits:
         counts = defaultdict[str, Counter[int]](Counter)
-        for row in learnt.tolist():
+        for row in train.tolist():
             counts[examples.words[row]][int(examples.truth[row])] += 1
-        majority = int(np.bincount(examples.truth[learnt]).argmax())
+        majority = int(np.bincount(examples.truth[train]).argmax())
         for row in held_out.tolist():
             of_word = counts.get(examples.words[row])
             label = of_word.most_common(1)[0][0] if of_word else majority

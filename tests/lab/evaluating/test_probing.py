@@ -94,7 +94,7 @@ def test_accuracies_are_those_of_scikit_learn(tmp_path: Path, tiny_model: Path) 
     division = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0)
     splits = list(division.split(np.zeros(len(truth)), truth, numbers))
     for score in task.layers:
-        x = np.array([vector[score.layer] for vector in vectors if vector is not None], dtype=float)
+        x = np.array([vector[score.layer] for vector in vectors if vector is not None])
         head = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         predicted = cross_val_predict(head, x, truth, cv=splits)
         assert score.accuracy.mean == pytest.approx((predicted == truth).mean())
