@@ -457,7 +457,10 @@ class Index:
         if ids is None and where is None:
             raise InputError("delete needs IDs or a filter. To delete the whole index, use remove().")
         searcher = self._searcher.within(namespace)
-        return delete(searcher.memory_folder, searcher.chosen(ids, where)) if searcher else Upserted()
+        if searcher is None:
+            self._searcher.require_valid(where=where)
+            return Upserted()
+        return delete(searcher.memory_folder, searcher.chosen(ids, where))
 
     def set_metadata(
         self, id: str, values: Mapping[str, Any], *, namespace: str | None = None
@@ -502,7 +505,10 @@ class Index:
             InputError: the index belongs to a folder, or another argument is invalid.
         """
         searcher = self._searcher.within(namespace)
-        return searcher.documents_from_memory(ids, where, limit, offset) if searcher else []
+        if searcher is None:
+            self._searcher.require_valid(limit=limit, offset=offset, where=where)
+            return []
+        return searcher.documents_from_memory(ids, where, limit, offset)
 
     def peek(self, limit: int = 5) -> list[Document]:
         """Return the first documents from memory; see `get`."""
@@ -528,7 +534,10 @@ class Index:
             InputError: the filter, `limit` or `offset` is invalid; or the index is on a server, which cannot list them.
         """
         searcher = self._searcher.within(namespace)
-        return searcher.ids(where, limit, offset) if searcher else []
+        if searcher is None:
+            self._searcher.require_valid(limit=limit, offset=offset, where=where)
+            return []
+        return searcher.ids(where, limit, offset)
 
     def count(self, *, where: Filter | None = None, namespace: str | None = None) -> int:
         """Return the number of documents, or of those with a passage that passes a filter; see `ids`."""
@@ -685,7 +694,10 @@ class Index:
             FingerprintMismatch: the model's weights have changed since the index was built.
         """
         searcher = self._searcher.within(namespace)
-        return searcher.query(text, k, vector, **options) if searcher else Hits()
+        if searcher is None:
+            self._searcher.require_valid(k, **options)
+            return Hits()
+        return searcher.query(text, k, vector, **options)
 
     @documented(QueryOptions)
     def query_many(
@@ -704,7 +716,10 @@ class Index:
             InputError: as for `query`.
         """
         searcher = self._searcher.within(namespace)
-        return searcher.query_many(texts, k, **options) if searcher else [Hits() for _ in texts]
+        if searcher is None:
+            self._searcher.require_valid(k, **options)
+            return [Hits() for _ in texts]
+        return searcher.query_many(texts, k, **options)
 
     def embeddings(
         self, passages: Sequence[int] | None = None
@@ -935,7 +950,10 @@ class Index:
             InputError: an invalid filter.
         """
         searcher = self._searcher.within(namespace)
-        return searcher.facets(where, among) if searcher else ()
+        if searcher is None:
+            self._searcher.require_valid(where=where)
+            return ()
+        return searcher.facets(where, among)
 
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.

@@ -325,6 +325,23 @@ class Searcher:
             return self._load_encoder(fingerprint, **options)
         return self.encoder
 
+    @staticmethod
+    def require_valid(k: int = 1, limit: int | None = None, **options: Unpack[QueryOptions]) -> None:
+        """Check options of a query or a list where there is no namespace to read.
+
+        Raises:
+            InputError: an option is invalid, as in an index.
+        """
+        from search.ranking.where import combined
+
+        ranking_options, selection_options, filter_options, _ = split_options(
+            options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
+        )
+        Ranking.of(**ranking_options)
+        Selection.of(k, **selection_options)
+        combined(**filter_options)
+        _require_part(limit, options.get("offset", 0))
+
     def query(
         self, text: Query, k: int, vector: ArrayLike | None = None, **options: Unpack[QueryOptions]
     ) -> Hits:

@@ -226,28 +226,47 @@ def _as_list(passages: Any, name: str) -> list[Any]:
 def _spans(text: str, passages: Iterable[Any], name: str) -> Iterator[PassageSpan]:
     """Yield the spans of own passages.
 
-    A text is sought after the end of the previous passage, then after its beginning, as passages may overlap.
+    Texts are sought one after the other, without overlap where that is possible. If one is not found so, each is taken
+    where it comes first after the beginning of the previous one.
     """
-    before = after = 0  # beginning and end of the previous passage
-    for number, item in enumerate(passages, 1):
+    values = [_passage_values(item) for item in passages]
+    places = list(_places(text, values, apart=True))
+    if None in places and None not in (closer := list(_places(text, values, apart=False))):
+        places = closer
+    for number, (item, value, place) in enumerate(zip(passages, values, places, strict=True), 1):
         owner = f"passage {number} of {name}"
-        values = _passage_values(item)
-        part = values.get("text")
-        if isinstance(part, str):
-            start = text.find(part, after)
-            start = text.find(part, before) if start < 0 else start
-            end = start + len(part)
-            if start < 0:
-                raise InputError(f"{owner} is not in its text after the previous passage: {part[:60]!r}")
-        else:
-            start, end = (_place(values.get(name)) for name in ("start", "end"))
+        if place is None:
+            part = value["text"][:60]
+            raise InputError(f"{owner} is not in its text after the previous passage: {part!r}")
+        start, end = place
         if not 0 <= start < end <= len(text):
             raise InputError(
                 f"{owner} is neither a text nor a span of its {len(text):,} characters: {str(item)[:60]}"
             )
-        before, after = start, end
-        vector = values.get("vector", values.get("embedding"))
+        vector = value.get("vector", value.get("embedding"))
         yield PassageSpan(start, end, None if vector is None else own_embedding(vector, owner))
+
+
+def _places(
+    text: str, passages: Sequence[Mapping[str, Any]], *, apart: bool
+) -> Iterator[tuple[int, int] | None]:
+    """Yield the beginning and end of own passages; None for one that is not in the text.
+
+    None begins before the previous one; if `apart`, it begins after its end where that is possible.
+    """
+    before = after = 0  # beginning and end of the previous passage
+    for values in passages:
+        part = values.get("text")
+        if isinstance(part, str):
+            start = text.find(part, after) if apart else -1
+            start = text.find(part, before) if start < 0 else start
+            if (start, start + len(part)) == (before, after):  # the previous passage once more
+                start = text.find(part, before + 1)
+            place = (start, start + len(part)) if start >= 0 else None
+        else:
+            place = _place(values.get("start")), _place(values.get("end"))
+        before, after = place or (before, after)
+        yield place
 
 
 def _place(value: Any) -> int:

@@ -84,6 +84,18 @@ def test_reading_a_namespace_that_does_not_exist_gives_nothing_and_creates_nothi
     assert "new" not in index.namespaces()
 
 
+def test_options_are_checked_for_a_namespace_that_does_not_exist(index: Index) -> None:
+    with pytest.raises(InputError, match="unknown mode 'nonsense'"):
+        index.query("water", namespace="new", mode="nonsense")
+    with pytest.raises(InputError, match="k"):
+        index.query_many(["water"], 0, namespace="new")
+    for read in (index.query, index.ids, index.get, index.delete, index.facets):
+        with pytest.raises(InputError):
+            read(where="year>", namespace="new")
+    with pytest.raises(InputError, match="limit"):
+        index.ids(limit=-1, namespace="new")
+
+
 def test_a_namespace_is_an_index_with_all_methods(index: Index, tmp_path: Path, tiny: Encoder) -> None:
     acme = index.namespace("acme")
     (hit,) = acme.query("zyxword", k=1, explain=True)

@@ -110,6 +110,17 @@ def test_overlapping_and_repeated_passages_keep_their_places(index: Index) -> No
     assert spans == [(0, 5), (0, 11), (2, 11)]
 
 
+def test_windows_over_a_repeated_text_are_found_wherever_their_order_allows_it(index: Index) -> None:
+    text = "one two one two one"
+    index.upsert({"id": "a", "text": text, "passages": ["one two", "two one", "one two", "one"]})
+    (document,) = index.get("a")
+    assert [(span.start, span.end) for span in document.spans] == [(0, 7), (4, 11), (8, 15), (8, 11)]
+    with pytest.raises(
+        InputError, match="passage 5 of document 'b' is not in its text after the previous"
+    ):
+        index.upsert({"id": "b", "text": text, "passages": ["one", "two one two", "one two"] * 2})
+
+
 def test_a_passage_longer_than_the_model_reads_is_cut_and_nothing_is_lost(
     index: Index, tiny: Encoder
 ) -> None:
