@@ -16,6 +16,8 @@
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
     annotations_of(index, ids) tags and labels of passages; remove_annotations(index, name) deletes them
     compare_encoders(index, first, second)  what two encoders find in an index: overlap, rank correlation, examples
+    compare_texts(a, b, first, second)  two encoders on a pair of texts: both cosines, word by word
+    probe(data)               accuracy of a linear classifier on the vectors of each layer, with a control task
     train(data, out)          fine-tune an encoder
     train_classifier, train_tagger, train_reader  fine-tune an encoder with a task head
     train_labels(examples)    train a linear head on frozen embeddings, with metrics
@@ -55,6 +57,8 @@ from search.lab.bert.tokenizing import vocabulary as vocabulary
 _LATER = {
     "TrainedHead": "annotating.labels",
     "compare_encoders": "evaluating.encoders",
+    "compare_texts": "evaluating.encoders",
+    "probe": "evaluating.probing",
     "annotations_of": "annotating.passages",
     "label_index": "annotating.passages",
     "remove_annotations": "annotating.passages",

@@ -73,3 +73,19 @@ def test_the_page_for_teachers_has_a_row_for_each_notebook() -> None:
     page = (HANDBOOK / "77-for-teachers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d) .* \| \d+ s \| [\d.]+ GB \|$", page, re.MULTILINE)
     assert rows == [path.stem[0] for path in NOTEBOOKS]
+
+
+def test_the_table_of_probes_has_the_figures_of_the_transcripts() -> None:
+    page = (HANDBOOK / "48-probing-layers.md").read_text(encoding="utf-8")
+    for name, label in (("pos.conll", "part of speech"), ("tense.csv", "tense")):
+        transcript = page[page.index(f"$ seewhy lab probe corpora/lab/{name}") :].partition("\n```")[0]
+        accuracies = dict(re.findall(r"^ +(\d)  +(0\.\d{3}) ", transcript, re.MULTILINE))
+        assert len(accuracies) == 7
+        row = re.search(
+            rf"^\| {label} \| (.*) \| (\d): (.*?) \(.*\) \| (.*) \| (.*) \|$", page, re.MULTILINE
+        )
+        assert row
+        first, best, highest, last, majority = row.groups()
+        assert [first, highest, last] == [accuracies[layer] for layer in ("0", best, "6")]
+        assert highest == max(accuracies.values())
+        assert f" {majority}: always" in transcript

@@ -51,7 +51,10 @@ def test_dir_lists_the_names_that_are_loaded_later() -> None:
     """In a notebook, completion asks `dir`."""
     later = {
         "TrainedHead",
+        "compare_encoders",
+        "compare_texts",
         "label_index",
+        "probe",
         "train",
         "train_classifier",
         "train_labels",

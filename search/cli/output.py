@@ -86,6 +86,29 @@ class Output:
 
 
 @dataclass(frozen=True)
+class PictureOutput(Output):
+    """Options of output that can be printed, or drawn into a PNG file.
+
+    Raises:
+        OptionalDependency: a PNG is requested, but matplotlib is not installed.
+    """
+
+    png: PngOption = None
+
+    def __post_init__(self) -> None:
+        if self.png:
+            require_pictures()
+
+    def drawn(self, record: Any, text: Callable[..., str], png: Callable[[], bytes]) -> None:
+        """Write the requested picture; print the record if no picture or --json is requested."""
+        if self.png:
+            write_file(self.png, png())
+            self.note(f"wrote {self.png}")
+        if self.as_json or not self.png:
+            self.show(record, text)
+
+
+@dataclass(frozen=True)
 class PageOutput(Output):
     """Options of output that can be printed, or written to an HTML file."""
 

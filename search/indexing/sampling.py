@@ -63,11 +63,16 @@ def renew_foreign_cosine(tables: Tables, snapshot: Snapshot, encoder: Encoder) -
     if passages < 10 or snapshot.facts.fingerprint.weights != DEFAULT_WEIGHTS:
         return
     if not before / _CHANGE <= passages <= before * _CHANGE:
-        questions = encoder.encode(_FOREIGN.read_text(encoding="utf-8").splitlines(), role="query")
+        questions = encoder.encode(foreign_questions(), role="query")
         highest = np.full(len(questions), -1.0)
         for _, vectors in snapshot.embedding_blocks():
             np.maximum(highest, (vectors @ questions.T).max(axis=0), out=highest)
         tables.put_meta(foreign={"passages": passages, "cosine": round(float(np.median(highest)), 4)})
+
+
+def foreign_questions() -> list[str]:
+    """Return the foreign questions: 124 short questions about subjects that have little in common."""
+    return _FOREIGN.read_text(encoding="utf-8").splitlines()
 
 
 def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:

@@ -21,7 +21,11 @@ PLUGIN = Plugin(
         ),
         "lab compare": (
             f"{_CLI}.compare:compare",
-            "Compare two encoders by the passages that they find in an index.",
+            "Compare two encoders by the passages that they find in an index, or on a pair of texts.",
+        ),
+        "lab probe": (
+            f"{_CLI}.probe:probe",
+            "Measure what a linear classifier reads from each layer of a model.",
         ),
         "lab fill": (f"{_CLI}.predict:fill", "Predict the word at each [MASK]."),
         "lab next": (f"{_CLI}.predict:follows", "Predict whether one text follows another."),
@@ -57,6 +61,9 @@ PLUGIN = Plugin(
         "Answers": ("answers", "nearest"),
         "MaskPredictions": ("loss",),
         "Guess": ("loss",),
+        "CosineShares": ("residuals",),
+        "EncoderShare": ("difference",),
+        "LayerScore": ("selectivity",),
         "LabelExplanation": ("residual", "by_word"),
         "TrainingReport": ("improved",),
     },

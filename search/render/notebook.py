@@ -227,10 +227,14 @@ def _shaded(grid: Grid, value: float, drawn: str) -> str:
     return f'<span style="display:block;{shade}">{text(one_line(drawn))}</span>'
 
 
-def meter(share: float) -> str:
-    """Return a bar whose length is a share of 120 pixels, to stand beside the number."""
-    length = 120 * min(max(share, 0.0), 1.0)
-    colour = _shade(1.0, _COLOURS["contribution"])
+def meter(share: float, *, signed: bool = False) -> str:
+    """Return a bar whose length is a share of 120 pixels, to stand beside the number.
+
+    Args:
+        signed: draw a negative share in the colour of negative contributions; without it, such a bar is empty.
+    """
+    length = 120 * min(abs(share) if signed else max(share, 0.0), 1.0)
+    colour = _shade(-1.0 if share < 0 else 1.0, _COLOURS["contribution"])
     return f'<span style="display:inline-block;height:.8em;width:{length:.0f}px;{colour}"></span>'
 
 

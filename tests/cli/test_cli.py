@@ -121,7 +121,7 @@ def test_failures_name_the_thing_and_the_remedy(
 
 def test_every_command_and_option_has_help(run: Run) -> None:
     leaf_commands = list(leaves(commands()))
-    assert len(leaf_commands) == 34
+    assert len(leaf_commands) == 35
     for names, command in leaf_commands:
         summary = command.get_short_help_str(80)
         code, text, _ = run(*names, "--help")

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 from search import bert
-from search.evaluating.formats import read_questions
+from search.evaluating.formats import TableRow, read_questions, read_rows
 from search.lab.evaluating.formats import read_conll, read_examples
 from tests.conftest import REPOSITORY
 from tests.lab.bert.conftest import save_reader, save_tiny_head
 
 LAB = REPOSITORY / "corpora" / "lab"
+# Without X and SYM (https://universaldependencies.org/u/pos/).
+UNIVERSAL_TAGS = set("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ VERB".split())
 
 
 @pytest.fixture
@@ -26,6 +29,16 @@ def script() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def by_tense() -> dict[str, list[TableRow]]:
+    """Rows of tense.csv by label."""
+    rows = read_rows(LAB / "tense.csv", ("label", "group", "text"))
+    assert len({row.text("text") for row in rows}) == len(rows) == 324
+    return {
+        label: [row for row in rows if row.text("label") == label]
+        for label in ("past", "present", "future")
+    }
 
 
 def test_the_labelled_sets_are_whole() -> None:
@@ -38,6 +51,17 @@ def test_the_labelled_sets_are_whole() -> None:
         "LOC",
         "ORG",
     }
+    tags = read_conll(LAB / "pos.conll", entities=False)
+    assert len({item.text for item in tags}) == len(tags) == 295
+    assert {label for item in tags for label in item.labels} == UNIVERSAL_TAGS
+    for item in tags:
+        marks = {word for word in item.words if not word[0].isalnum() and word[0] != "'"}
+        assert {
+            word for word, label in zip(item.words, item.labels, strict=True) if label == "PUNCT"
+        } == marks
+    forms = {label: {row.values["group"] for row in rows} for label, rows in by_tense().items()}
+    assert forms.keys() == {"past", "present", "future"}
+    assert all(verbs == forms["past"] for verbs in forms.values()) and len(forms["past"]) == 108
     questions, paragraphs = read_questions(LAB / "questions.json")
     answerable = [item for item in questions if item.answers]
     assert (len(questions), len(answerable), len({item.id for item in questions})) == (250, 150, 250)
@@ -46,6 +70,14 @@ def test_the_labelled_sets_are_whole() -> None:
         assert text[item.starts[0] :].startswith(item.answers[0])
     per_note = Counter(item.paragraph for item in questions if not item.answers)
     assert set(per_note.values()) == {2} and per_note.keys() == paragraphs.entries.keys()
+
+
+def test_only_the_future_has_words_of_its_own() -> None:
+    rows = by_tense()
+    future = re.compile(r"\b(will|(am|is|are) going to)\b")
+    assert all(future.search(row.text("text")) for row in rows["future"])
+    others = [row.text("text") for row in (*rows["past"], *rows["present"])]
+    assert [text for text in others if future.search(text)] == ["The clerk read the will aloud."]
 
 
 def test_pairs_and_masks_occur_in_their_shares(script: Any) -> None:

@@ -2,6 +2,7 @@
 
 inspect.py  inspect, vocabulary
 compare.py  compare
+probe.py    probe
 predict.py  fill, next, ask
 label.py    tag, label
 train.py    train

@@ -1,6 +1,7 @@
 """Readers of labelled data: sentences with entities, and texts with labels.
 
-CoNLL    one word per line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
+CoNLL    one word per line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003);
+         labels are those of entities ("O", "B-person"), or any words, such as parts of speech
 labels   CSV, TSV or JSONL with label, and with text or the path of an indexed file
 """
 
@@ -37,8 +38,11 @@ class Sentence:
         return spans
 
 
-def read_conll(path: Path) -> list[Sentence]:
+def read_conll(path: Path, *, entities: bool = True) -> list[Sentence]:
     """Read the sentences of a file in CoNLL format, without the "-DOCSTART-" lines that separate documents.
+
+    Args:
+        entities: accept labels of entities only; without it any word is a label.
 
     Raises:
         InputError: the file cannot be read or is empty, or a line has no label.
@@ -54,8 +58,10 @@ def read_conll(path: Path) -> list[Sentence]:
         if line.strip():
             columns = [column.strip() for column in line.split("\t" if "\t" in line else " ")]
             word, label = columns[0], columns[-1]
-            if len(columns) < 2 or not word or not (label == NO_ENTITY or "-" in label):
-                problem = "is not a word with a label such as O or B-person"
+            is_label = not entities or label == NO_ENTITY or "-" in label
+            if len(columns) < 2 or not word or not is_label:
+                example = "O or B-person" if entities else "NOUN"
+                problem = f"is not a word with a label such as {example}"
                 raise malformed(path, number, f"'{line.strip():.40}' {problem}.")
             rows.append((word, label))
         elif rows:

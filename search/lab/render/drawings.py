@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
+from search.lab.records.encoder_comparisons import EncoderComparison, TextComparison
 from search.lab.records.inspections import (
     ContextualCosines,
     EqualRows,
@@ -25,10 +28,46 @@ from search.lab.records.predictions import (
     NextSentence,
     Tagging,
 )
+from search.lab.render.comparing import described, share_rows
 from search.lab.render.inspection import compared, title_of_work, turned_rows
 from search.lab.render.predictions import cells_of_guess, no_answer
 from search.render.format import letters, one_line
 from search.render.grid import Bars, Grid
+
+
+@dataclass(frozen=True)
+class PairedBars:
+    """Names with two numbers each, which are drawn as two bars side by side.
+
+    Attributes:
+        title: what is drawn.
+        unit: what the numbers are.
+        names: a name for each pair of numbers.
+        first, second: the numbers, which may be negative.
+        labels: what the first and the second numbers belong to.
+    """
+
+    title: str
+    unit: str
+    names: Sequence[str]
+    first: Sequence[float]
+    second: Sequence[float]
+    labels: tuple[str, str]
+
+
+def paired_bars_of(compared: TextComparison, most: int) -> PairedBars:
+    """Return the contributions of the words of a text with both encoders; beyond `most` words, the rest together."""
+    names, first, second = zip(*share_rows(compared.shares, most), strict=True)
+    settings = zip("AB", (compared.first, compared.second), compared.shares.totals, strict=True)
+    labels = [f"{name}: {described(setting)}; cosine {cosine:.3f}" for name, setting, cosine in settings]
+    return PairedBars(
+        f'"{one_line(compared.texts[0])}"',
+        "contribution to the cosine",
+        names,
+        first,
+        second,
+        (labels[0], labels[1]),
+    )
 
 
 @singledispatch
@@ -114,6 +153,15 @@ def _(guessed: MaskPredictions) -> Bars:
     names = [f"{f'mask {mask}: ' if several else ''}{cells_of_guess(guess)[0]}" for mask, guess in rows]
     return Bars(
         "Words for each mask", "probability", names, [guess.probability for _, guess in rows], 1.0
+    )
+
+
+@bars_of.register
+def _(comparison: EncoderComparison) -> Bars:
+    names = [one_line(query.query) for query in comparison.queries]
+    overlaps = [query.overlap for query in comparison.queries]
+    return Bars(
+        f"First {comparison.k} passages by query", "share that both encoders have", names, overlaps, 1.0
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from search.lab.records.encoder_comparisons import CosineShares, EncoderComparison, TextComparison
 from search.lab.records.inspections import (
     Attention,
     ContextualCosines,
@@ -28,9 +29,10 @@ from search.lab.records.predictions import (
     NextSentence,
     Tagging,
 )
-from search.lab.render import inspection, predictions
+from search.lab.records.probes import LayerProbes
+from search.lab.render import comparing, inspection, predictions, probing
 from search.lab.render.attention import attention_grid, rows_line
-from search.lab.render.drawings import bars_of, grid_of, guesses_of, spans_of
+from search.lab.render.drawings import bars_of, grid_of, guesses_of, paired_bars_of, spans_of
 from search.lab.render.inspection import (
     compared,
     cosines_by_distance,
@@ -55,6 +57,7 @@ from search.lab.render.predictions import (
     probability,
     right_for,
 )
+from search.render.evaluation import interval
 from search.render.format import fixed, letters, where
 from search.render.grid import Grid
 from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, meter, plot, table
@@ -67,20 +70,24 @@ if TYPE_CHECKING:
 
 __all__ = ["as_dict", "frame", "head_view", "html", "plot", "terminal"]
 
+MOST_WORDS = 20  # of a text with two encoders; the others are counted together
 MOST_LINES = 60  # of a result in a terminal, and of the tables of a result in a notebook
 _LAST_LINES = 5  # of a result that is cut: the sentences below its table
 _FEWEST_TOKENS = 5  # in a table of an inspection
 _TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
     Answers: predictions.answers,
+    EncoderComparison: comparing.encoder_comparison,
     EqualRows: inspection.equal_rows,
     HeadAtWork: inspection.head_at_work,
     Inspection: inspection.inspection,
     Labelling: predictions.labelling,
+    LayerProbes: probing.layer_probes,
     MaskPredictions: predictions.filled,
     NextSentence: predictions.next_sentence,
     PaddedBatch: inspection.padded,
     Positions: inspection.positions,
     Tagging: predictions.tagged,
+    TextComparison: comparing.text_comparison,
     Tokenization: inspection.tokenization,
     Vocabulary: inspection.vocabulary,
 }
@@ -332,6 +339,91 @@ def _(reply: Answers) -> str:
 
 
 @html.register
+def _(pair: TextComparison) -> str:
+    settings = zip("AB", (pair.first, pair.second), strict=True)
+    notes = (
+        *(f"{name}: {comparing.described(setting)}." for name, setting in settings),
+        *(f"{name}: {standing}." for name, standing in comparing.standings(pair)),
+    )
+    return _result(
+        *(f"<p><b>text {i} </b>{isolated(value)}</p>" for i, value in enumerate(pair.texts, 1)),
+        _share_table(pair.shares, MOST_WORDS),
+        notes=notes,
+    )
+
+
+def _share_table(shares: CosineShares, most: int) -> str:
+    """Return a table of both addends of the words with the largest differences, and of their sums."""
+    rows = comparing.share_rows(shares, most)
+    largest = max((abs(addend) for _, *addends in rows for addend in addends), default=0.0) or 1.0
+    cells: list[tuple[str, ...]] = [
+        (
+            isolated(name),
+            f"{first:+.4f}",
+            meter(first / largest, signed=True),
+            f"{second:+.4f}",
+            meter(second / largest, signed=True),
+            f"{second - first:+.4f}",
+        )
+        for name, first, second in rows
+    ]
+    first, second = (sum(addends) for addends in zip(*(row[1:] for row in rows), strict=True))
+    cells.append(("<b>sum</b>", f"{first:+.4f}", "", f"{second:+.4f}", "", f"{second - first:+.4f}"))
+    return table(("word", "in A", "", "in B", "", "B - A"), cells)
+
+
+@html.register
+def _(comparison: EncoderComparison) -> str:
+    rows = [
+        (
+            isolated(query.query),
+            f"{query.overlap:.2f}",
+            meter(query.overlap),
+            f"{query.correlation:.2f}",
+            isolated(", ".join(where(change.passage) for change in query.gained)),
+            isolated(", ".join(where(change.passage) for change in query.lost)),
+        )
+        for query in comparison.queries
+    ]
+    head = ("query", "in both", "", "correlation", "only in B", "only in A")
+    parts = [f"<p>{text(f'{name}: {value}')}</p>" for name, value in comparing.facts_of(comparison)]
+    parts.append(_first(head, rows))
+    for query in comparison.queries:
+        if query.most_changed and query.above_mean:
+            moved = comparing.moved_line(query.most_changed, query.above_mean)
+            parts += [
+                _title(query.query),
+                f"<p>{text(moved)}</p>",
+                _share_table(query.above_mean, MOST_WORDS),
+            ]
+    return _result(*parts)
+
+
+@html.register
+def _(probes: LayerProbes) -> str:
+    parts = [_title(probing.probes_line(probes))]
+    most = max(MOST_LINES // len(probes.tasks) - 1, 5)
+    for task in probes.tasks:
+        rows = [
+            (
+                str(score.layer),
+                f"{score.accuracy.mean:.3f}",
+                meter(score.accuracy.mean),
+                interval(score.accuracy),
+                f"{score.control.mean:.3f}",
+                f"{score.selectivity:+.3f}",
+            )
+            for score in task.layers
+        ]
+        head = ("layer", "accuracy", "", "95 % interval", "control", "selectivity")
+        facts = "; ".join(f"{name}: {value}" for name, value in probing.task_facts(task))
+        parts.append(
+            f"<p>{text(facts)}</p>{_first(head, rows, most)}<p>{text(probing.best_line(task))}</p>"
+        )
+    return _result(*parts, notes=("Lines by layer: .plot()",))
+
+
+@html.register
 def _(attention: Attention) -> str:
     drawn = attention_grid(attention, None, None)
     if len(drawn.rows) > MOST_SENTENCES:
@@ -364,6 +456,7 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
 
 
 @plot.register(Answers)
+@plot.register(EncoderComparison)
 @plot.register(HeadAtWork)
 @plot.register(MaskPredictions)
 @plot.register(NextSentence)
@@ -380,6 +473,20 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
             bars, title=title, names=bars.names[:MOST_LINES], numbers=bars.numbers[:MOST_LINES]
         )
     return bar_chart(ax, bars)
+
+
+@plot.register(TextComparison)
+def _(pair: TextComparison, ax: Axes | None) -> Axes:
+    from search.lab.render.picture import paired_bar_chart
+
+    return paired_bar_chart(ax, paired_bars_of(pair, MOST_WORDS))
+
+
+@plot.register(LayerProbes)
+def _(probes: LayerProbes, ax: Axes | None) -> Axes:
+    from search.lab.render.picture import layer_curves
+
+    return layer_curves(ax, probes)
 
 
 @plot.register(ContextualCosines)

@@ -1,7 +1,8 @@
-"""Two encoders on the passages of one index, against brute force with SciPy."""
+"""Two encoders on the passages of one index, against brute force with SciPy; and on a pair of texts."""
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,15 @@ from scipy.stats import spearmanr
 
 import search
 from search import Encoder, InputError
+from search.indexing.sampling import foreign_questions
+from search.lab.evaluating.encoder_shares import shares_of_both
+from search.records.shares import Share
 from tests.conftest import Run
+from tests.render.test_notebook import needs
 
 QUERIES = ["turn the key", "many people", "the water"]
 K = 2
+TEXT, TEXT2 = "turn the key of the door", "many people open the lock"
 
 
 @pytest.fixture
@@ -180,3 +186,170 @@ def test_wrong_usage(run: Run, typed: str, reason: str) -> None:
     code, _, err = run("lab", "compare", *typed.split())
     assert code == 2
     assert reason in err
+
+
+@pytest.mark.parametrize("settings", [{"pooling": "pooler"}, {"pooling": "max"}, {"layer": 1}])
+def test_shares_of_a_pair_are_those_of_both_explanations(
+    tiny_model: Path, other_model: Path, settings: dict[str, Any]
+) -> None:
+    encoders = Encoder(str(tiny_model)), Encoder(str(other_model), **settings)
+    compared = search.bert.compare_texts(TEXT, TEXT2, *encoders)
+    explained = [search.explain(TEXT, TEXT2, model=encoder) for encoder in encoders]
+    assert compared.shares.totals == tuple(why.cosine for why in explained)
+    assert compared.shares.residuals == pytest.approx((0, 0), abs=4e-6)
+    words = compared.shares.words
+    assert [word.text for word in words[:6]] == TEXT.split()
+    # These models have no biases, which would add to any text.
+    assert [(word.kind, word.text) for word in words[6:]] == [("special", "[CLS] and [SEP]")]
+    for number, why in enumerate(explained):
+        shares = {(share.kind, share.start): share.contribution for share in why.shares(0)}
+        for word in words:
+            addend = (word.first, word.second)[number]
+            assert addend == pytest.approx(shares[word.kind, word.start], abs=1e-12)
+    gaps = [abs(word.second - word.first) for word in compared.shares.by_difference]
+    assert gaps == sorted(gaps, reverse=True) and len(gaps) == len(words)
+    assert (compared.first.pooling, compared.texts) == ("mean", (TEXT, TEXT2))
+
+
+def test_a_cosine_is_placed_among_those_of_unrelated_pairs(tiny_model: Path) -> None:
+    encoders = Encoder(str(tiny_model)), Encoder(str(tiny_model), pooling="cls")
+    compared = search.bert.compare_texts(TEXT, TEXT2, *encoders)
+    for encoder, cosine, place in zip(encoders, compared.shares.totals, compared.unrelated, strict=True):
+        cosines = search.similarity(foreign_questions(), model=encoder)
+        pairs = [cosines[i, j] for i in range(len(cosines)) for j in range(i)]
+        assert place.pairs == len(pairs) == 124 * 123 // 2
+        assert place.mean == pytest.approx(np.mean(pairs), abs=1e-5)
+        assert place.below == pytest.approx(np.mean(np.array(pairs) < cosine), abs=0.001)
+
+
+def test_words_of_different_tokenizers_are_counted_together() -> None:
+    """One tokenizer splits "don't" at the apostrophe; their special tokens have other names."""
+
+    def explanation(cosine: float, *shares: Share) -> Any:
+        return SimpleNamespace(query="don't go", cosine=cosine, shares=lambda partners: shares)
+
+    first = explanation(
+        0.75,
+        Share("don", "word", 0, 3, 0.125),
+        Share("t", "word", 4, 5, 0.25),
+        Share("go", "word", 6, 8, 0.0625),
+        Share("[CLS] and [SEP]", "special", 0, 0, 0.1875),
+        Share("punctuation", "punctuation", 0, 0, 0.125),
+    )
+    second = explanation(
+        0.5,
+        Share("don't", "word", 0, 5, 0.5),
+        Share("go", "word", 6, 8, 0.25),
+        Share("<s> and </s>", "special", 0, 0, -0.5),
+        Share("any text", "offset", 0, 0, 0.25),
+    )
+    shares = shares_of_both(first, second)
+    assert [(word.text, word.first, word.second) for word in shares.words] == [
+        ("don't", 0.375, 0.5),
+        ("go", 0.0625, 0.25),
+        ("[CLS] and [SEP] or <s> and </s>", 0.1875, -0.5),
+        ("punctuation", 0.125, 0.0),
+        ("any text", 0.0, 0.25),
+    ]
+    assert shares.residuals == (0.0, 0.0)
+    assert shares.by_difference[0].difference == -0.6875
+
+
+def test_the_passage_that_moves_most_is_explained(
+    index: search.Index, encoders: tuple[Encoder, Encoder]
+) -> None:
+    passages = passages_of(index)
+    comparison = search.bert.compare_encoders(index, *encoders, QUERIES, k=K)
+    explained = [query for query in comparison.queries if query.most_changed]
+    assert explained
+    for query in explained:
+        sides = [rankings(encoder, passages, query.query) for encoder in encoders]
+        first, second = (ranking for _, ranking in sides)
+        moves = {id_: abs(first.index(id_) - second.index(id_)) for id_ in (*first[:K], *second[:K])}
+        change = query.most_changed
+        assert change and query.shares
+        id_ = change.passage.passage_id
+        assert moves[id_] == max(moves.values()) > 0
+        assert (change.before, change.after) == (first.index(id_) + 1, second.index(id_) + 1)
+        row = next(row for row, passage in enumerate(passages) if passage.passage_id == id_)
+        assert query.shares.totals == pytest.approx([values[row] for values, _ in sides], abs=4e-6)
+        assert query.shares.residuals == pytest.approx((0, 0), abs=4e-6)
+        assert query.above_mean
+        above = [values[row] - values.mean() for values, _ in sides]
+        assert query.above_mean.totals == pytest.approx(above, abs=4e-6)
+        assert query.above_mean.residuals == pytest.approx((0, 0), abs=4e-6)
+        assert query.above_mean.words != query.shares.words
+        assert " ".join(word.text for word in query.shares.words if word.kind == "word") == query.query
+
+
+def test_so_many_queries_are_explained(index: search.Index, encoders: tuple[Encoder, Encoder]) -> None:
+    compare = search.bert.compare_encoders
+    for explained in (0, 1):
+        comparison = compare(index, *encoders, k=1, explained=explained)
+        assert sum(query.shares is not None for query in comparison.queries) == explained
+    (query, *_) = comparison.queries
+    assert query.passage and query.shares and query.most_changed
+    kinds = {word.kind for word in query.shares.words}
+    assert ("context" in kinds) == bool(query.passage.context)
+
+
+def test_a_passage_that_an_encoder_truncates_is_not_explained(
+    index: search.Index, tiny_model: Path
+) -> None:
+    short = Encoder(str(tiny_model), max_tokens=8)
+    comparison = search.bert.compare_encoders(index, Encoder(str(tiny_model)), short, QUERIES, k=K)
+    long = [query for query in comparison.queries if query.most_changed and not query.shares]
+    assert long
+
+
+def test_the_command_compares_two_texts(run: Run, tiny_model: Path) -> None:
+    arguments = ["lab", "compare", "--model", tiny_model, "--pooling", "mean", "--pooling", "cls"]
+    arguments += [TEXT, TEXT2]
+    encoders = Encoder(str(tiny_model)), Encoder(str(tiny_model), pooling="cls")
+    compared = search.bert.compare_texts(TEXT, TEXT2, *encoders)
+    record = json.loads(run(*arguments, "--json")[1])
+    assert record["shares"]["totals"] == list(compared.shares.totals)
+    assert record["shares"]["residuals"] == list(compared.shares.residuals)
+    assert [word["difference"] for word in record["shares"]["words"]] == [
+        word.difference for word in compared.shares.words
+    ]
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    cosine_a, cosine_b = compared.shares.totals
+    assert f"cosine A  {cosine_a:.4f}; higher than" in out
+    assert f"cosine B  {cosine_b:.4f}; higher than" in out
+    rows = [line.split() for line in out.splitlines() if line.startswith(("turn", "sum"))]
+    turn = next(word for word in compared.shares.words if word.text == "turn")
+    for row, first, second in zip(rows, (turn.first, cosine_a), (turn.second, cosine_b), strict=True):
+        numbers = [cell for cell in row[1:] if cell[0] in "+-"]
+        assert numbers == [f"{first:+.4f}", f"{second:+.4f}", f"{second - first:+.4f}"]
+
+
+@needs("matplotlib")
+def test_the_command_draws_the_words(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    picture = tmp_path / "words.png"
+    arguments = ["--model", tiny_model, "--layer", 1, "--layer", 2, "--png", picture]
+    code, out, err = run("lab", "compare", TEXT, TEXT2, *arguments)
+    assert (code, out, err.strip()) == (0, "", f"wrote {picture}")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        (["a text"], "give two texts, or none"),
+        (["a text", "another", "-i", "notes"], "without an index: drop --index"),
+        (["a text", "another", "--query", "a"], "without an index: drop --index and --query"),
+        (["--png", "a.png"], "add TEXT and TEXT2"),
+    ],
+)
+def test_wrong_usage_of_texts(run: Run, typed: list[str], reason: str) -> None:
+    code, _, err = run("lab", "compare", "--layer", "1", "--layer", "2", *typed)
+    assert code == 2
+    assert reason in " ".join(err.split())
+
+
+def test_texts_must_not_be_empty(tiny_model: Path) -> None:
+    encoder = Encoder(str(tiny_model))
+    with pytest.raises(InputError, match="a text is empty. Give two texts"):
+        search.bert.compare_texts(TEXT, "  ", encoder, encoder)
