@@ -58,7 +58,9 @@ PLUGIN = Plugin(
         "MaskPredictions": ("loss",),
         "Guess": ("loss",),
         "LabelExplanation": ("residual", "by_word"),
+        "ModelParameters": ("numbers", "in_matrices", "shapes"),
+        "TaggedWord": ("tokens",),
         "TrainingReport": ("improved",),
     },
-    json_left_out={"Answer": ("passage",)},
+    json_left_out={"Answer": ("passage", "window"), "ModelParameters": ("tensors",)},
 )

@@ -105,9 +105,14 @@ def test_a_heat_map_can_omit_special_tokens_and_have_its_own_range() -> None:
     assert axes.collections[0].get_clim() == (0.25, 0.5)
     layers = why.plot(Figure().subplots(), matrix="query", special=False)
     assert [label.get_text() for label in layers.get_xticklabels()] == ["key", "##s", "any text"]
+    cosines = sentences().plot(Figure().subplots(), scale=(0.25, 0.5))
+    assert cosines.collections[0].get_clim() == (0.25, 0.5)
     for scale in ((0.5, 0.5), (1, 0), (float("nan"), 1), (0, float("inf"))):
-        with pytest.raises(InputError, match="is no range: the first number must be below the second"):
-            why.plot(scale=scale)
+        for record in (why, sentences()):
+            with pytest.raises(
+                InputError, match="is no range: the first number must be below the second"
+            ):
+                record.plot(scale=scale)
 
 
 @needs("pandas")

@@ -2,6 +2,7 @@
 
 lab_record.py           a result that draws itself in a terminal, in a notebook and as a plot
 inspections.py          inspections of a model
+model_parts.py          tensors and modules of a model, without a text
 predictions.py          predictions of task heads
 training.py             reports of training runs
 encoder_comparisons.py  two encoders on the passages of one index

@@ -10,6 +10,7 @@ from search.records.notebook_mixin import NotebookMixin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 class LabRecord(NotebookMixin):
@@ -33,6 +34,14 @@ class LabRecord(NotebookMixin):
             OptionalDependency: matplotlib is not installed.
         """
         return self._plotted(ax)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the result as a table; numbers are not rounded, and no rows are left out.
+
+        Raises:
+            OptionalDependency: pandas is not installed.
+        """
+        return self._tabulated()
 
     def __repr__(self) -> str:
         return str(self.drawer().terminal(self))

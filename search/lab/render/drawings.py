@@ -16,8 +16,8 @@ from search.lab.records.inspections import (
     Tokenization,
     Vocabulary,
 )
+from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
-    Answer,
     Answers,
     Guess,
     Labelling,
@@ -26,6 +26,7 @@ from search.lab.records.predictions import (
     Tagging,
 )
 from search.lab.render.inspection import compared, title_of_work, turned_rows
+from search.lab.render.model_parts import leaves, module_path, numbers_by_part
 from search.lab.render.predictions import cells_of_guess, no_answer
 from search.render.format import letters, one_line
 from search.render.grid import Bars, Grid
@@ -108,6 +109,21 @@ def _(summary: Vocabulary) -> Bars:
 
 
 @bars_of.register
+def _(tensors: ModelParameters) -> Bars:
+    parts = numbers_by_part(tensors)
+    title = f"{tensors.numbers:,} numbers in {len(tensors)} tensors"
+    return Bars(title, "numbers", list(map(one_line, parts)), list(parts.values()))
+
+
+@bars_of.register
+def _(tree: ModuleTree) -> Bars:
+    modules = leaves(tree)
+    names = [module_path(module) for module in modules]
+    title = f"{tree.modules[0].numbers:,} numbers, by module"
+    return Bars(title, "numbers", names, [module.numbers for module in modules])
+
+
+@bars_of.register
 def _(guessed: MaskPredictions) -> Bars:
     rows = guesses_of(guessed)
     several = len(guessed.masks) > 1
@@ -133,8 +149,8 @@ def _(tagging: Tagging) -> Bars:
 
 @bars_of.register
 def _(reply: Answers) -> Bars:
-    spans = spans_of(reply)
-    names, scores = [one_line(span.text) for span in spans], [span.score for span in spans]
+    names = [one_line(span.text) for span in reply.spans]
+    scores = [span.score for span in reply.spans]
     title = one_line(reply.question) if reply.answers else no_answer(reply)
     return Bars(title, 'probability against "no answer"', names, scores, 1.0)
 
@@ -147,8 +163,3 @@ def guesses_of(guessed: MaskPredictions) -> list[tuple[int, Guess]]:
         label = [mask.label] if mask.label and mask.label.id not in ids else []
         rows += [(number, guess) for guess in (*mask.guesses, *label)]
     return rows
-
-
-def spans_of(reply: Answers) -> tuple[Answer, ...]:
-    """Return the answers; without any, the span that is nearest to being one."""
-    return reply.answers or ((reply.nearest,) if reply.nearest else ())

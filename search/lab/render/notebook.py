@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,18 +22,20 @@ from search.lab.records.inspections import (
     Vocabulary,
 )
 from search.lab.records.lab_record import LabRecord
+from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
     Answers,
+    AnswerUnit,
     Labelling,
     MaskPredictions,
     NextSentence,
     Tagging,
 )
-from search.lab.render import inspection, predictions
-from search.lab.render.attention import attention_grid, rows_line
-from search.lab.render.drawings import bars_of, grid_of, guesses_of, spans_of
+from search.lab.render import inspection, model_parts, predictions
+from search.lab.render.attention import attention_grid, last_layer, rows_line
+from search.lab.render.drawings import bars_of, grid_of, guesses_of
+from search.lab.render.frames import frame
 from search.lab.render.inspection import (
-    compared,
     cosines_by_distance,
     embedding_lengths,
     lines_below_batch,
@@ -44,25 +47,29 @@ from search.lab.render.inspection import (
     what_was_compared,
     where_positions_come_from,
 )
+from search.lab.render.model_parts import is_in_further_layer, module_label, shape_of, sums_of_parameters
 from search.lab.render.pages import attention as attention_page
 from search.lab.render.predictions import (
+    LIKELIEST,
     around,
     cells_of_guess,
+    class_of_a_word,
+    likeliest_ends,
     line_below_labels,
     lines_below_guesses,
     lines_below_pair,
     no_answer,
     probability,
     right_for,
+    title_of_window,
 )
 from search.render.format import fixed, letters, where
 from search.render.grid import Grid
-from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, meter, plot, table
+from search.render.notebook import as_dict, cell, html, matrix, meter, plot, table
 from search.render.page.document import document, isolated, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 
 __all__ = ["as_dict", "frame", "head_view", "html", "plot", "terminal"]
@@ -72,11 +79,15 @@ _LAST_LINES = 5  # of a result that is cut: the sentences below its table
 _FEWEST_TOKENS = 5  # in a table of an inspection
 _TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
     Answers: predictions.answers,
+    Attention: last_layer,
+    ContextualCosines: inspection.contexts,
     EqualRows: inspection.equal_rows,
     HeadAtWork: inspection.head_at_work,
     Inspection: inspection.inspection,
     Labelling: predictions.labelling,
     MaskPredictions: predictions.filled,
+    ModelParameters: model_parts.parameters,
+    ModuleTree: model_parts.modules,
     NextSentence: predictions.next_sentence,
     PaddedBatch: inspection.padded,
     Positions: inspection.positions,
@@ -249,6 +260,44 @@ def _(pair: EqualRows) -> str:
 
 
 @html.register
+def _(tensors: ModelParameters) -> str:
+    full = max(tensor.size for tensor in tensors.values())
+    parts = []
+    # Layers have the same tensors, so those after the first one are folded in.
+    for is_repeated, group in groupby(tensors, is_in_further_layer):
+        rows = [
+            (
+                isolated(name),
+                shape_of(tensors[name].shape),
+                f"{tensors[name].size:,}",
+                meter(tensors[name].size / full),
+            )
+            for name in group
+        ]
+        part = table(("tensor", "shape", "numbers", ""), rows)
+        if is_repeated:
+            part = f"<details><summary>{len(rows):,} tensors of further layers</summary>{part}</details>"
+        parts.append(part)
+    return _result(_title(sums_of_parameters(tensors)), *parts, notes=(f"By {tensors.model}.",))
+
+
+@html.register
+def _(tree: ModuleTree) -> str:
+    rows = [
+        (
+            f'<span style="padding-left:{1.5 * module.depth:g}em">{isolated(module_label(module))}</span>',
+            isolated(module.kind),
+            isolated(module.settings),
+            f"{module.numbers:,}" if module.numbers else "",
+            meter(module.numbers / max(tree.modules[0].numbers, 1)) if module.numbers else "",
+        )
+        for module in tree.modules
+    ]
+    note = f"{tree.modules[0].numbers:,} numbers in {tree.model}; equal layers have one line."
+    return _result(_first(("module", "class", "settings", "numbers", ""), rows), notes=(note,))
+
+
+@html.register
 def _(guessed: MaskPredictions) -> str:
     rows = [
         (str(mask), *map(text, cells_of_guess(guess)), meter(guess.probability))
@@ -286,22 +335,23 @@ def _(pair: NextSentence) -> str:
 def _(tagging: Tagging) -> str:
     rows = [
         (
-            isolated(word.text),
-            isolated(" ".join(word.tokens)),
-            isolated(word.label),
-            f"{word.score:.4f}",
-            meter(word.score),
-            f"{word.start}-{word.end}",
+            "" if i else isolated(word.text),
+            isolated(piece.text),
+            f"<small>{isolated(piece.label)}</small>" if i else isolated(piece.label),
+            f"{piece.score:.4f}",
+            meter(piece.score),
+            f"{piece.start}-{piece.end}",
         )
         for word in tagging.words
+        for i, piece in enumerate(word.pieces)
     ]
     mentions = ", ".join(f"{mention.text} [{mention.field}]" for mention in tagging.mentions[:MOST_LINES])
     notes = (
         f"Entities: {mentions or 'none'}." if tagging.task == "ner" else "",
-        f"By {tagging.model}; a word has the class of its first token.",
+        f"By {tagging.model}. {class_of_a_word(tagging)}",
         right_for(tagging.held_out),
     )
-    head = ("word", "tokens", "class", "score", "", "characters")
+    head = ("word", "token", "class", "score", "", "characters")
     return _result(_texts(tagging.text), _first(head, rows), notes=notes)
 
 
@@ -314,7 +364,7 @@ def _(labelled: Labelling) -> str:
 @html.register
 def _(reply: Answers) -> str:
     rows = []
-    for span in spans_of(reply):
+    for span in reply.spans:
         before, after = around(span)
         rows.append(
             (
@@ -328,16 +378,19 @@ def _(reply: Answers) -> str:
         )
     head = ("rank", "score", "", 'margin over "no answer"', "place", "passage")
     notes = ("" if reply.answers else no_answer(reply), right_for(reply.held_out), f"By {reply.model}.")
-    return _result(_texts(reply.question), _first(head, rows) if rows else "", notes=notes)
+    parts = [_texts(reply.question)]
+    if rows:
+        best = reply.span()
+        ends = (map(isolated, cells) for cells in likeliest_ends(best))
+        parts += [_first(head, rows), _title(title_of_window(best)), table(LIKELIEST, ends)]
+    return _result(*parts, notes=notes)
 
 
 @html.register
 def _(attention: Attention) -> str:
     drawn = attention_grid(attention, None, None)
-    if len(drawn.rows) > MOST_SENTENCES:
-        return f"<p>{text(repr(attention))}. Use .head_view(), .plot() or .to_pandas().</p>"
     title = f"{drawn.title}; all heads: .head_view()"
-    return f"<div><h4>{text(title)}</h4>{matrix(drawn)}<p>{text(rows_line(attention))}</p></div>"
+    return _result(_first_cells(replace(drawn, title=title)), notes=(rows_line(attention),))
 
 
 @html.register
@@ -363,14 +416,15 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
     return heat_map(ax, grid_of(record))
 
 
-@plot.register(Answers)
 @plot.register(HeadAtWork)
 @plot.register(MaskPredictions)
+@plot.register(ModelParameters)
+@plot.register(ModuleTree)
 @plot.register(NextSentence)
 @plot.register(Tagging)
 @plot.register(Tokenization)
 @plot.register(Vocabulary)
-def _(record: LabRecord, ax: Axes | None) -> Axes:
+def _bars(record: LabRecord, ax: Axes | None) -> Axes:
     from search.render.picture import bar_chart
 
     bars = bars_of(record)
@@ -380,6 +434,15 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
             bars, title=title, names=bars.names[:MOST_LINES], numbers=bars.numbers[:MOST_LINES]
         )
     return bar_chart(ax, bars)
+
+
+@plot.register(Answers)
+def _(reply: Answers, ax: Axes | None, *, by: AnswerUnit, rank: int) -> Axes:
+    if by == "answer":
+        return _bars(reply, ax)
+    from search.lab.render.picture import answer_chart
+
+    return answer_chart(ax, reply.span(rank))
 
 
 @plot.register(ContextualCosines)
@@ -411,19 +474,3 @@ def _(
     from search.render.picture import heat_map
 
     return heat_map(ax, attention_grid(attention, layer, head, limit or 0))
-
-
-@frame.register(ContextualCosines)
-def _(cosines: ContextualCosines) -> DataFrame:
-    import pandas
-
-    return pandas.DataFrame(dict(zip(*compared(cosines), strict=True))).rename_axis("layer")
-
-
-@frame.register(Attention)
-def _(attention: Attention, *, layer: int | None, head: int | None) -> DataFrame:
-    import pandas
-
-    weights = attention_grid(attention, layer, head)
-    names = [f"{i}:{name}" for i, name in enumerate(weights.rows)]
-    return pandas.DataFrame(weights.cells, names, names)

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from rich.table import Column
 from rich.text import Text
@@ -25,6 +26,7 @@ from search.lab.records.predictions import (
 from search.lab.records.training import HeldOut
 from search.records.documents import Annotator, filter_argument, in_filter
 from search.records.tokens import ANY_TEXT
+from search.render import json
 from search.render.format import (
     counted,
     escape,
@@ -197,15 +199,24 @@ def tagged(canvas: Canvas, tagging: Tagging) -> None:
             end = mention.end
         canvas.line(text.append(escape(tagging.text[end:])))
         canvas.gap()
-    table = grid("word", "tokens", "class", number("score"), number("offsets"))
+    table = grid("word", "token", "class", number("score"), number("offsets"))
     for word in tagging.words:
-        cells = one_line(word.text), " ".join(map(one_line, word.tokens)), one_line(word.label)
-        style = "dim" if word.label.upper() == "O" else ""
-        table.add_row(*cells, f"{word.score:.4f}", f"{word.start}-{word.end}", style=style)
-    canvas.gap()
+        for i, piece in enumerate(word.pieces):
+            cells = "" if i else one_line(word.text), one_line(piece.text), one_line(piece.label)
+            style = "dim" if i or piece.label.upper() == "O" else ""
+            table.add_row(*cells, f"{piece.score:.4f}", f"{piece.start}-{piece.end}", style=style)
     canvas.table(table)
-    canvas.dim(f"by {one_line(tagging.model)}; a word has the class of its first token")
+    canvas.gap()
+    canvas.dim(class_of_a_word(tagging))
+    canvas.dim(f"By {one_line(tagging.model)}.")
     _draw_right_for(canvas, tagging.held_out)
+
+
+def class_of_a_word(tagging: Tagging) -> str:
+    """Return a sentence about the class of a word; if words are split, also about those of their other tokens."""
+    if any(len(word.pieces) > 1 for word in tagging.words):
+        return "A word has the class of its first token; the classes of its other tokens do not count."
+    return "A word has the class of its first token."
 
 
 @as_text
@@ -244,12 +255,34 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     )
 
 
+def answers_json(reply: Answers) -> str:
+    """Return the answers as JSON, and the logits and probabilities of the tokens of each answer's window."""
+    logits = [_logits(answer) for answer in reply.spans]
+    return json.document(reply, logits=logits)
+
+
+def _logits(answer: Answer) -> dict[str, Any]:
+    window = answer.window
+    names = ("start_logits", "end_logits", "start_probabilities", "end_probabilities")
+    return {
+        "tokens": window.tokens,
+        "spans": window.spans,
+        "first": answer.first,
+        "last": answer.last,
+        **{name: getattr(window, name) for name in names},
+    }
+
+
 _AROUND = 150  # characters of the passage on each side of an answer
 
 
 @as_text
-def answers(canvas: Canvas, reply: Answers) -> None:
-    """Draw each answer with its place, the parts of its score, and the passage around it."""
+def answers(canvas: Canvas, reply: Answers, *, logits: bool = False) -> None:
+    """Draw each answer with its place, the parts of its score, and the passage around it.
+
+    Args:
+        logits: draw the likeliest first and last tokens of the best span, too.
+    """
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
@@ -257,6 +290,8 @@ def answers(canvas: Canvas, reply: Answers) -> None:
         if reply.nearest:
             canvas.title("Closest candidate:")
             _draw_answer(canvas, reply.nearest)
+    if logits and reply.spans:
+        _draw_ends(canvas, reply.span())
     if reply.passages:
         passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
         more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
@@ -284,6 +319,41 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
     canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
     canvas.dim(_sum_line(answer), indent=4)
     canvas.gap()
+
+
+# Head of a table of tokens at which an answer may begin and end.
+LIKELIEST = ("first token", "logit", "probability", "last token", "logit", "probability")
+_ENDS = 5  # tokens in this table
+
+
+def _draw_ends(canvas: Canvas, answer: Answer) -> None:
+    canvas.line(title_of_window(answer), style="bold")
+    columns = (name if "token" in name else number(name) for name in LIKELIEST)
+    canvas.table(grid(*columns, header="dim"), likeliest_ends(answer))
+    canvas.gap()
+
+
+def title_of_window(answer: Answer) -> str:
+    """Return the title of a table of the likeliest tokens, with the number of tokens that it chooses from."""
+    tokens, none = len(answer.window.candidates) - 1, one_line(answer.window.tokens[0])
+    return f"Likeliest first and last tokens: of {tokens:,} in the passage, and {none} for no answer"
+
+
+def likeliest_ends(answer: Answer) -> list[tuple[str, ...]]:
+    """Return the tokens at which the answer most likely begins and ends: logit and probability, likeliest first."""
+    window = answer.window
+    columns: list[list[str]] = []
+    for logits, probabilities in (
+        (window.start_logits, window.start_probabilities),
+        (window.end_logits, window.end_probabilities),
+    ):
+        best = sorted(window.candidates, key=lambda i: -logits[i])[:_ENDS]
+        columns += [
+            [f"{i}:{one_line(window.tokens[i])}" for i in best],
+            [f"{logits[i]:+.2f}" for i in best],
+            [probability(float(probabilities[i])) for i in best],
+        ]
+    return list(zip(*columns, strict=True))
 
 
 def around(answer: Answer) -> tuple[str, str]:

@@ -158,10 +158,13 @@ def test_a_text_is_printed_with_its_mentions(run: Run, tagger: Path, tmp_path: P
     assert code == 0 and "\x1b" not in out and "\\x1b" in out
     for mention in result.mentions:
         assert f"[{mention.field}]" in out
-    assert out.count(" 0-3\n") == 1
+    for piece in (piece for word in result.words for piece in word.pieces):
+        line = [piece.text, piece.label, f"{piece.score:.4f}", f"{piece.start}-{piece.end}"]
+        assert line in [row.split()[-4:] for row in out.splitlines()] or "\x1b" in piece.text
     _, out, _ = run("lab", "tag", "--text", text, "--model", tagger, "--json")
     output = json.loads(out)
     assert [word["label"] for word in output["words"]] == [word.label for word in result.words]
+    assert output["words"][-2]["pieces"] == [vars(piece) for piece in result.words[-2].pieces]
     assert output["mentions"] == [vars(mention) for mention in result.mentions]
     assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
     assert run("lab", "tag", "--text", text, "--model", tagger, "--html", tmp_path / "a.html")[0] == 0
@@ -169,6 +172,7 @@ def test_a_text_is_printed_with_its_mentions(run: Run, tagger: Path, tmp_path: P
     assert "<b>to</b>" not in html and "&lt;" in html and "\x1b" not in html
     for mention in result.mentions:
         assert f"<small>{mention.field}</small></mark>" in html
+    assert html.count("<tr>") == 1 + sum(len(word.pieces) for word in result.words)
 
 
 def test_wrong_usage_is_refused_and_tags_nothing(
