@@ -110,7 +110,7 @@ def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
         image = ax.pcolormesh(across.edges, down.edges, cells, cmap=_colours(drawn), vmin=low, vmax=high)
         ax.set_facecolor(_GAP_COLOUR)
         ax.invert_yaxis()
-        ax.set_title(drawn.title, loc="left", weight="bold")
+        ax.set_title(drawn.title, loc="left", weight="bold", wrap=True)
         for axis, edges, names, angle in (
             (ax.xaxis, across, drawn.columns, 90),
             (ax.yaxis, down, drawn.rows, 0),
@@ -161,7 +161,7 @@ def bar_chart(ax: Axes | None, drawn: Bars) -> Axes:
         if is_count:
             ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xlabel(drawn.unit)
-        ax.set_title(drawn.title, loc="left", weight="bold")
+        ax.set_title(drawn.title, loc="left", weight="bold", wrap=True)
         ax.spines[["top", "right"]].set_visible(False)
     return ax
 

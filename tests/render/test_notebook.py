@@ -28,17 +28,22 @@ class Cells(HTMLParser):
         super().__init__()
         self.rows: list[list[str]] = []
         self.tags: list[str] = []
+        self.is_in_table = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attributes: object) -> None:
         self.tags.append(tag)
         if tag == "tr":
+            self.is_in_table = True
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
 
+    def handle_endtag(self, tag: str) -> None:
+        self.is_in_table = self.is_in_table and tag != "table"
+
     def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
+        if self.is_in_table and self.rows[-1]:
             self.rows[-1][-1] += data
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from search.lab.records.lab_record import LabRecord
 from search.records.contents import StoredPassage
 from search.records.evaluations import Estimate
 
@@ -58,9 +59,11 @@ class QueryComparison:
     lost: tuple[NeighbourChange, ...]
 
 
-@dataclass(frozen=True)
-class EncoderComparison:
+@dataclass(frozen=True, repr=False)
+class EncoderComparison(LabRecord):
     """Two encoders on the passages of one index.
+
+    `.plot()` draws the overlap of each query, the least alike first.
 
     Attributes:
         first, second: their settings.

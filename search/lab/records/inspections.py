@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
-from search.lab.records.lab_record import LabRecord
+from search.lab.records.lab_record import LabRecord, TableRecord
 from search.records.notebook_mixin import Html
 
 if TYPE_CHECKING:
@@ -427,8 +427,8 @@ class Vocabulary(LabRecord):
     characters: int
 
 
-@dataclass(frozen=True)
-class Decoding:
+@dataclass(frozen=True, repr=False)
+class Decoding(TableRecord):
     """Vocabulary entries decoded to text.
 
     Attributes:

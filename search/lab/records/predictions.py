@@ -224,9 +224,11 @@ class LabelReport(ClassReport):
     macro_f1: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class LabelTraining:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTraining(LabRecord):
     """Report of training a linear head.
+
+    `.plot()` draws the confusion matrix: a row for each true class, a column for each predicted one.
 
     Attributes:
         name: name of the label.
@@ -241,8 +243,8 @@ class LabelTraining:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class LabelExplanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelExplanation(LabRecord):
     """Decomposition of the logits of a text into contributions of its tokens.
 
     Attributes:

@@ -25,15 +25,15 @@ def encoder_comparison(canvas: Canvas, comparison: EncoderComparison) -> None:
     queries = "query" if n == 1 else "queries"
     canvas.facts(
         [
-            ("A", _described(comparison.first)),
-            ("B", _described(comparison.second)),
+            ("A", setting_line(comparison.first)),
+            ("B", setting_line(comparison.second)),
             ("passages", f"{comparison.passages:,}{of}"),
             ("queries", f"{n:,} {queries}, {kind}"),
             (
                 f"first {comparison.k}",
-                f"{_mean(comparison.overlap, n)} in both; by chance {comparison.by_chance:.2f}",
+                f"{mean_with_interval(comparison.overlap, n)} in both; by chance {comparison.by_chance:.2f}",
             ),
-            ("all ranks", f"{_mean(comparison.correlation, n)} correlation (Spearman)"),
+            ("all ranks", f"{mean_with_interval(comparison.correlation, n)} correlation (Spearman)"),
         ]
     )
     canvas.title("Queries with the fewest passages in both:")
@@ -67,14 +67,14 @@ def _cut(canvas: Canvas, text: str, indent: int) -> str:
     return shortened(one_line(text), canvas.width - indent - 2)
 
 
-def _mean(estimate: Estimate, n: int) -> str:
+def mean_with_interval(estimate: Estimate, n: int) -> str:
     """Return a mean over n queries with its interval, which says nothing for a few."""
     if n < _FEWEST_FOR_INTERVAL:
         return f"{estimate.mean:.2f}"
     return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def _described(setting: EncoderSetting) -> str:
+def setting_line(setting: EncoderSetting) -> str:
     """Return a setting in one line: "all-MiniLM-L6-v2, mean pooling, layer 6 of 6"."""
     layer = setting.layer if ":" in setting.layer else f"{setting.layer} of {setting.n_layers}"
     cut = f" ({counted(setting.truncated, 'passage')} truncated)" if setting.truncated else ""

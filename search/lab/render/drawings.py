@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from search.lab.records.encoder_comparisons import EncoderComparison
 from search.lab.records.inspections import (
     ContextualCosines,
     EqualRows,
@@ -20,14 +21,17 @@ from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
     Answers,
     Guess,
+    LabelExplanation,
     Labelling,
+    LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
 )
 from search.lab.render.inspection import compared, title_of_work, turned_rows
 from search.lab.render.model_parts import leaves, module_path, numbers_by_part
-from search.lab.render.predictions import cells_of_guess, no_answer
+from search.lab.render.predictions import NEXT_OR_NOT, cells_of_guess, no_answer
+from search.records.tokens import ANY_TEXT
 from search.render.format import letters, one_line
 from search.render.grid import Bars, Grid
 
@@ -81,6 +85,33 @@ def _(labelled: Labelling) -> Grid:
     names = [f"{i + 1} {one_line(text.text)}" for i, text in enumerate(labelled.texts)]
     cells = np.array([text.scores for text in labelled.texts]).reshape(len(names), -1)
     return Grid("Probability of each class", names, labelled.classes, cells, "attention")
+
+
+@grid_of.register
+def _(why: LabelExplanation) -> Grid:
+    rows = [*(one_line(word.text) for word in why.words), ANY_TEXT, "intercept"]
+    cells = np.vstack([why.by_word, why.offsets, why.intercepts])
+    limit = float(np.abs(cells[:-2]).max(initial=0)) or 1.0
+    names = list(map(one_line, why.classes))
+    return Grid("Contributions to the logits", rows, names, cells, "contribution", limit, decimals=2)
+
+
+@grid_of.register
+def _(trained: LabelTraining) -> Grid:
+    report = trained.report
+    names = list(map(one_line, report.classes))
+    cells, rows = report.confusion.astype(float), [f"true: {name}" for name in names]
+    texts = [list(map(str, row)) for row in report.confusion.tolist()]
+    title = "Texts by true class (rows) and predicted class"
+    return Grid(title, rows, names, cells, "attention", float(cells.max()) or 1.0, texts=texts)
+
+
+@bars_of.register
+def _(comparison: EncoderComparison) -> Bars:
+    names = [one_line(query.query) for query in comparison.queries]
+    overlaps = [query.overlap for query in comparison.queries]
+    title = f"Share of the first {comparison.k} passages that both encoders find"
+    return Bars(title, "share", names, overlaps, 1.0)
 
 
 @bars_of.register
@@ -137,7 +168,7 @@ def _(guessed: MaskPredictions) -> Bars:
 def _(pair: NextSentence) -> Bars:
     numbers = (pair.probability, 1 - pair.probability)
     title = "Does the second text follow the first?"
-    return Bars(title, "probability", ("is next", "is not next"), numbers, 1.0)
+    return Bars(title, "probability", NEXT_OR_NOT, numbers, 1.0)
 
 
 @bars_of.register

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from search.lab.records.encoder_comparisons import EncoderComparison
 from search.lab.records.inspections import (
     Attention,
     ContextualCosines,
+    Decoding,
     EqualRows,
     HeadAtWork,
     InputToken,
@@ -22,11 +24,14 @@ from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
     Answers,
     AnswerUnit,
+    LabelExplanation,
     Labelling,
+    LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
 )
+from search.lab.records.training import TrainingReport
 from search.lab.render.attention import attention_grid
 from search.lab.render.drawings import bars_of, grid_of, guesses_of
 from search.lab.render.inspection import compared, embedding_lengths
@@ -143,6 +148,50 @@ def _(tensors: ModelParameters) -> DataFrame:
 @frame.register(ModuleTree)
 def _(tree: ModuleTree) -> DataFrame:
     return _table([vars(module) for module in tree.modules])
+
+
+@frame.register(Decoding)
+def _(decoding: Decoding) -> DataFrame:
+    return _table([vars(entry) for entry in decoding.entries])
+
+
+@frame.register(LabelExplanation)
+def _(why: LabelExplanation) -> DataFrame:
+    drawn = grid_of(why)
+    return _table(drawn.cells, index=drawn.rows, columns=drawn.columns)
+
+
+@frame.register(LabelTraining)
+def _(trained: LabelTraining) -> DataFrame:
+    return _table([vars(figures) for figures in trained.report.by_class])
+
+
+@frame.register(TrainingReport)
+def _(done: TrainingReport) -> DataFrame:
+    curves = {"loss": done.losses, done.primary: done.scores}
+    return _table(
+        [
+            {"step": point.step, "figure": name, "value": point.value}
+            for name, curve in curves.items()
+            for point in curve
+        ]
+    )
+
+
+@frame.register(EncoderComparison)
+def _(comparison: EncoderComparison) -> DataFrame:
+    return _table(
+        [
+            {
+                "query": query.query,
+                "overlap": query.overlap,
+                "correlation": query.correlation,
+                "gained": len(query.gained),
+                "lost": len(query.lost),
+            }
+            for query in comparison.queries
+        ]
+    )
 
 
 @frame.register(MaskPredictions)

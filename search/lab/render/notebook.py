@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from search.lab.records.encoder_comparisons import EncoderComparison
 from search.lab.records.inspections import (
     Attention,
     ContextualCosines,
+    Decoding,
     EqualRows,
     HeadAtWork,
     Inspection,
@@ -21,18 +23,22 @@ from search.lab.records.inspections import (
     Tokenization,
     Vocabulary,
 )
-from search.lab.records.lab_record import LabRecord
+from search.lab.records.lab_record import LabRecord, TableRecord
 from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
     Answers,
     AnswerUnit,
+    LabelExplanation,
     Labelling,
+    LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
 )
-from search.lab.render import inspection, model_parts, predictions
+from search.lab.records.training import TrainingReport
+from search.lab.render import inspection, model_parts, predictions, training
 from search.lab.render.attention import attention_grid, last_layer, rows_line
+from search.lab.render.comparing import encoder_comparison, mean_with_interval, setting_line
 from search.lab.render.drawings import bars_of, grid_of, guesses_of
 from search.lab.render.frames import frame
 from search.lab.render.inspection import (
@@ -54,7 +60,9 @@ from search.lab.render.predictions import (
     around,
     cells_of_guess,
     class_of_a_word,
+    label_explanation,
     likeliest_ends,
+    line_below_explanation,
     line_below_labels,
     lines_below_guesses,
     lines_below_pair,
@@ -63,7 +71,7 @@ from search.lab.render.predictions import (
     right_for,
     title_of_window,
 )
-from search.render.format import fixed, letters, where
+from search.render.format import fixed, letters, one_line, shortened, where
 from search.render.grid import Grid
 from search.render.notebook import as_dict, cell, html, matrix, meter, plot, table
 from search.render.page.document import document, isolated, text
@@ -76,14 +84,19 @@ __all__ = ["as_dict", "frame", "head_view", "html", "plot", "terminal"]
 
 MOST_LINES = 60  # of a result in a terminal, and of the tables of a result in a notebook
 _LAST_LINES = 5  # of a result that is cut: the sentences below its table
+_LONGEST_QUERY = 100  # characters of a query in a table
 _FEWEST_TOKENS = 5  # in a table of an inspection
-_TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
+_TERMINAL: dict[type[TableRecord], Callable[..., str]] = {
     Answers: predictions.answers,
     Attention: last_layer,
     ContextualCosines: inspection.contexts,
+    Decoding: inspection.decoded,
+    EncoderComparison: encoder_comparison,
     EqualRows: inspection.equal_rows,
     HeadAtWork: inspection.head_at_work,
     Inspection: inspection.inspection,
+    LabelExplanation: label_explanation,
+    LabelTraining: training.label_training,
     Labelling: predictions.labelling,
     MaskPredictions: predictions.filled,
     ModelParameters: model_parts.parameters,
@@ -93,11 +106,12 @@ _TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
     Positions: inspection.positions,
     Tagging: predictions.tagged,
     Tokenization: inspection.tokenization,
+    TrainingReport: training.training,
     Vocabulary: inspection.vocabulary,
 }
 
 
-def terminal(record: LabRecord) -> str:
+def terminal(record: TableRecord) -> str:
     """Return a result as the table of its command, at most `MOST_LINES` lines; a line counts what is left out."""
     lines = _TERMINAL[type(record)](record).splitlines()
     if isinstance(record, Inspection) and len(lines) > MOST_LINES:
@@ -362,6 +376,81 @@ def _(labelled: Labelling) -> str:
 
 
 @html.register
+def _(why: LabelExplanation) -> str:
+    sums = [
+        (name, *(fixed(value, 4, signed=name == "logit") for value in values.tolist()))
+        for name, values in (("logit", why.logits), ("probability", why.probabilities))
+    ]
+    return _result(
+        _texts(why.text),
+        _first_cells(grid_of(why)),
+        table(("", *map(isolated, why.classes)), sums),
+        notes=(line_below_explanation(why),),
+    )
+
+
+@html.register
+def _(trained: LabelTraining) -> str:
+    report = trained.report
+    rows = [
+        (
+            isolated(row.label),
+            *(f"{x:.3f}" for x in (row.precision, row.recall, row.f1)),
+            f"{row.support:,.0f}",
+        )
+        for row in report.by_class
+    ]
+    head = ("label", "precision", "recall", "F1", "examples")
+    figures = f"Accuracy {report.accuracy.mean:.4f}, macro F1 {report.macro_f1.mean:.4f}"
+    notes = (f"{figures}: {training.examples_line(trained)}.", *trained.notes)
+    return _result(_title(trained.name), _first(head, rows), _first_cells(grid_of(trained)), notes=notes)
+
+
+@html.register
+def _(done: TrainingReport) -> str:
+    metrics = [
+        (isolated(name), f"{before.mean:.4f}", f"{done.after[name].mean:.4f}", f"{gap.mean:+.4f}")
+        for name, before in done.before.items()
+        for gap in (done.difference[name],)
+    ]
+    epochs = [(str(epoch), f"{loss:.4f}", score) for epoch, loss, score in training.epochs(done)]
+    return _result(
+        _title(f"Trained {training.base_name(done)}"),
+        table(("metric", "before", "after", "difference"), metrics),
+        _first(("epoch", "mean training loss", f"held-out {done.primary}"), epochs),
+        notes=(training.figures_line(done), f"Steps: {training.steps_line(done)}.", *done.notes),
+    )
+
+
+@html.register
+def _(comparison: EncoderComparison) -> str:
+    rows = [
+        (
+            isolated(shortened(one_line(query.query), _LONGEST_QUERY)),
+            f"{query.overlap:.2f}",
+            meter(query.overlap),
+            f"{query.correlation:.2f}",
+        )
+        for query in comparison.queries
+    ]
+    n = len(comparison.queries)
+    notes = (
+        f"A: {setting_line(comparison.first)}.",
+        f"B: {setting_line(comparison.second)}.",
+        f"Mean of the share {mean_with_interval(comparison.overlap, n)}, by chance {comparison.by_chance:.2f}; "
+        f"mean of the rank correlation {mean_with_interval(comparison.correlation, n)}.",
+    )
+    head = ("query", f"first {comparison.k} in both", "", "rank correlation")
+    return _result(_first(head, rows), notes=notes)
+
+
+@html.register
+def _(decoding: Decoding) -> str:
+    rows = [(str(entry.id), isolated(entry.piece), isolated(entry.word)) for entry in decoding.entries]
+    return _result(_first(("id", "entry", "text"), rows), notes=(f"Reads as: {decoding.text}",))
+
+
+@html.register
 def _(reply: Answers) -> str:
     rows = []
     for span in reply.spans:
@@ -408,7 +497,9 @@ def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
 
 @plot.register(EqualRows)
 @plot.register(Inspection)
+@plot.register(LabelExplanation)
 @plot.register(Labelling)
+@plot.register(LabelTraining)
 @plot.register(PaddedBatch)
 def _(record: LabRecord, ax: Axes | None) -> Axes:
     from search.render.picture import heat_map
@@ -416,6 +507,7 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
     return heat_map(ax, grid_of(record))
 
 
+@plot.register(EncoderComparison)
 @plot.register(HeadAtWork)
 @plot.register(MaskPredictions)
 @plot.register(ModelParameters)
@@ -443,6 +535,13 @@ def _(reply: Answers, ax: Axes | None, *, by: AnswerUnit, rank: int) -> Axes:
     from search.lab.render.picture import answer_chart
 
     return answer_chart(ax, reply.span(rank))
+
+
+@plot.register(TrainingReport)
+def _(done: TrainingReport, ax: Axes | None) -> Axes:
+    from search.lab.render.picture import training_curves
+
+    return training_curves(ax, done)
 
 
 @plot.register(ContextualCosines)

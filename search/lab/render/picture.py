@@ -1,7 +1,7 @@
-"""Pictures of attention, of position vectors and of answers, drawn with matplotlib (extra `pictures`).
+"""Pictures of attention, of positions, of answers and of training runs, drawn with matplotlib (extra `pictures`).
 
 attention(...), positions(...), answer(...)  ->  the bytes of a PNG
-position_map(...), answer_chart(...)  ->  axes of matplotlib
+position_map(...), answer_chart(...), training_curves(...)  ->  axes of matplotlib
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from search.lab.records.inspections import Attention, Positions
 from search.lab.records.predictions import Answer, Answers, ReaderWindow
+from search.lab.records.training import TrainingReport
 from search.lab.render.attention import CAVEATS, attention_grid, rows_line
 from search.lab.render.predictions import no_answer, probability
 from search.render.format import one_line, shortened
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 _SOURCES = ("learned", "formula")
 MOST_BARS = 60  # tokens of a passage in the picture of an answer
 _BAR, _CHOSEN, _SPAN = "#8fb3ea", "#b56c00", "#f6e3c5"
+_LOSS = "#2f6fd0"
 _ROW = 1.3  # height of a row of bars with the space above it, in heights of the longest bar
-_LONGEST_TOKEN = 16
+_LONGEST_TOKEN, _LONGEST_TITLE = 16, 60
 _INCHES = 0.24  # of a token
 
 
@@ -131,8 +133,8 @@ def answer_chart(ax: Axes | None, span: Answer) -> Axes:
         ax.set_xticks(range(end), [labels.get(i, "…") for i in range(end)], rotation=90, fontsize=8)
         ax.set_xlim(-0.7, end - 0.3)
         ax.set_ylim(0, 2 * _ROW)
-        title = shortened(one_line(span.text), _LONGEST_TOKEN * 4)
-        ax.set_title(f"Answer: {title}", loc="left", weight="bold")
+        title = shortened(one_line(span.text), _LONGEST_TITLE)
+        ax.set_title(f"Answer: {title}", loc="left", weight="bold", wrap=True)
         ax.spines[["top", "right", "bottom"]].set_visible(False)
     return ax
 
@@ -163,3 +165,28 @@ def _width(span: Answer) -> float:
 
 def _label(window: ReaderWindow, position: int) -> str:
     return shortened(one_line(window.tokens[position]), _LONGEST_TOKEN)
+
+
+def training_curves(ax: Axes | None, done: TrainingReport) -> Axes:
+    """Draw the training loss and, on a scale of its own, the primary metric by step; None creates a pyplot figure."""
+    from matplotlib.ticker import MaxNLocator
+
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(6.5, 3.5), layout="constrained")
+    with style():
+        curves = (
+            (ax, done.losses, "training loss", _LOSS),
+            (ax.twinx(), done.scores, done.primary, _CHOSEN),
+        )
+        for axes, curve, name, colour in curves:
+            steps, values = [point.step for point in curve], [point.value for point in curve]
+            axes.plot(steps, values, marker="o", markersize=3, color=colour)
+            axes.set_ylabel(name, color=colour)
+            axes.spines["top"].set_visible(False)
+        ax.axvline(done.kept, color="black", linewidth=0.8, linestyle=":")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel(f"step; the weights of step {done.kept:,} were kept")
+        ax.set_title("Training", loc="left", weight="bold")
+    return ax

@@ -39,6 +39,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
+NEXT_OR_NOT = ("is next", "is not next")  # names of the labels 0 and 1
 _TOP = 2  # most likely classes to draw for a text
 
 
@@ -104,8 +105,10 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     named = {"first": pair.first, "second": pair.second, "model": pair.model}
     canvas.facts([(name, one_line(text)) for name, text in named.items()])
     canvas.gap()
-    table = grid(*map(number, ("probability", "is next", "is not next")), header="dim")
-    table.add_row(probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
+    table = grid("", *map(number, ("probability", "logit")), Column(no_wrap=True), header="dim")
+    probabilities = (pair.probability, 1 - pair.probability)
+    for name, share, logit in zip(NEXT_OR_NOT, probabilities, pair.logits, strict=True):
+        table.add_row(name, probability(share), f"{logit:.3f}", bar(share))
     canvas.table(table)
     canvas.gap()
     for line in lines_below_pair(pair):
@@ -178,12 +181,21 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
         table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
         canvas.table(table)
         canvas.gap()
-        residual = abs(why.residual).max()
-        canvas.dim(
-            f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). "
-            f"Each column sums to its logit; residual at most {residual:.1e}."
-        )
+        canvas.dim(line_below_explanation(why))
         canvas.gap()
+
+
+def label_explanation(why: LabelExplanation) -> str:
+    """Return one explanation for a terminal."""
+    return label_explanations([why])
+
+
+def line_below_explanation(why: LabelExplanation) -> str:
+    """Return two sentences: the label with its model, and the residual of the sums."""
+    return (
+        f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). "
+        f"Each column sums to its logit; residual at most {abs(why.residual).max():.1e}."
+    )
 
 
 @as_text

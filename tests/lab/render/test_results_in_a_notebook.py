@@ -222,10 +222,12 @@ def test_a_question_without_an_answer_has_the_nearest_span() -> None:
 def test_the_logits_of_an_answer_are_bars_over_the_tokens_of_its_passage(
     of_text: dict[str, Any],
 ) -> None:
+    from matplotlib.figure import Figure
+
     reply = of_text["answer"]
     for rank in range(1, len(reply.answers) + 1):
         best = reply.answers[rank - 1]
-        window, axes = best.window, reply.plot(rank=rank)
+        window, axes = best.window, reply.plot(Figure().subplots(), rank=rank)
         labels = [label.get_text() for label in axes.get_xticklabels()]
         assert labels == [window.tokens[i] for i in window.candidates]
         *_, span = (patch for patch in axes.patches if patch.get_zorder() == 0)
@@ -251,10 +253,12 @@ def test_the_logits_of_an_answer_are_bars_over_the_tokens_of_its_passage(
 
 @needs("matplotlib")
 def test_a_long_passage_is_drawn_around_the_answer(heads: Path) -> None:
+    from matplotlib.figure import Figure
+
     reply = bert.answer("what is open?", f"{LONG} {LONG}", model=str(heads / "answer"), answers=9)
     assert len({answer.first for answer in reply.answers}) > 1
     for rank, best in enumerate(reply.answers, 1):
-        axes, tokens = reply.plot(rank=rank), best.window.candidates[1:]
+        axes, tokens = reply.plot(Figure().subplots(), rank=rank), best.window.candidates[1:]
         labels = [label.get_text() for label in axes.get_xticklabels()]
         assert len(tokens) > 60 and len([label for label in labels if label != "…"]) == 61
         begin = labels[1] == "…"
@@ -330,6 +334,15 @@ def test_no_text_of_a_result_becomes_markup(of_text: dict[str, Any]) -> None:
         html = record._repr_html_()
         assert "script" not in Cells(html).tags
         assert not {"\x1b", "\u202e"} & {*html, *repr(record)}
+
+
+@needs("pandas")
+def test_decoded_entries_have_tables_and_no_plot(tiny_model: Path) -> None:
+    decoding = bert.decode([2, 5, 6], model=str(tiny_model))
+    rows = [[str(entry.id), entry.piece, entry.word] for entry in decoding.entries]
+    assert Cells(decoding._repr_html_()).rows[1:] == rows
+    assert decoding.to_pandas()["piece"].tolist() == [row[1] for row in rows]
+    assert f"reads as: {decoding.text}" in repr(decoding) and not hasattr(decoding, "plot")
 
 
 def test_other_records_are_neither_matrix_nor_bars() -> None:
