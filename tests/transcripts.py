@@ -80,6 +80,7 @@ BY_HAND: dict[str, tuple[str, tuple[str, ...], Weights]] = {
             ".": {"PUNCT": 1.0},
         },
     ),
+    "tiny-classifier": ("SequenceClassification", ("positive", "negative", "neutral"), {}),
     "tiny-reader": (
         "QuestionAnswering",
         ("start", "end", "other"),
@@ -194,7 +195,7 @@ def _output_of(command: str, home: str) -> list[str]:
         with patch.dict(os.environ, {"SEEWHY_HOME": str(folder)}):
             return _output_of(command, str(folder))
     if "~/tiny-bert" in command:
-        _save_tiny_bert(Path(home, "tiny-bert"))
+        save_random_bert(Path(home, "tiny-bert"))
     for name in BY_HAND:
         if f"~/{name}" in command:
             save_by_hand(Path(home, name), *BY_HAND[name])
@@ -214,7 +215,7 @@ def _output_of(command: str, home: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-def _save_tiny_bert(folder: Path) -> None:
+def save_random_bert(folder: Path) -> None:
     """Save the model of page 52: BERT with both heads, the vocabulary of the default model, random weights."""
     import torch
     from transformers import BertConfig, BertForPreTraining
@@ -250,7 +251,7 @@ def save_by_hand(folder: Path, head: str, names: tuple[str, ...], weights: Weigh
     config = transformers.BertConfig(
         hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
     )
-    if head == "TokenClassification":
+    if head != "QuestionAnswering":
         config.id2label = dict(enumerate(names))
         config.label2id = {name: number for number, name in enumerate(names)}
     model = getattr(transformers, f"BertFor{head}")(config)
@@ -263,6 +264,8 @@ def save_by_hand(folder: Path, head: str, names: tuple[str, ...], weights: Weigh
             table[vocabulary[entry]] = torch.tensor(
                 [of_entry.get(name, 0.0) for name in names] + [0.0] * (16 - len(names))
             )
+        if head == "SequenceClassification":
+            model.bert.pooler.dense.weight.copy_(torch.eye(16))
         output = model.qa_outputs if head == "QuestionAnswering" else model.classifier
         output.weight.copy_(torch.eye(16)[: output.out_features])
     model.save_pretrained(folder)
