@@ -62,5 +62,5 @@ PLUGIN = Plugin(
         "TaggedWord": ("tokens",),
         "TrainingReport": ("improved",),
     },
-    json_left_out={"Answer": ("passage", "window"), "ModelParameters": ("tensors",)},
+    json_left_out={"Answer": ("passage", "window", "first", "last"), "ModelParameters": ("tensors",)},
 )

@@ -158,8 +158,8 @@ class Labelling(LabRecord):
     held_out: HeldOut | None = None
 
 
-@dataclass(frozen=True)
-class LabelledIndex:
+@dataclass(frozen=True, repr=False)
+class LabelledIndex(LabRecord):
     """Report of labelling the passages of an index.
 
     Attributes:
@@ -363,8 +363,8 @@ class FieldCount:
     frequent: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class TagReport:
+@dataclass(frozen=True, repr=False)
+class TagReport(LabRecord):
     """Report of a tagging run, with statistics of the annotations afterwards.
 
     Attributes:

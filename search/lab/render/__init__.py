@@ -8,7 +8,8 @@ training.py     training runs, for a terminal
 attention.py    attention of a text, for a terminal, as JSON and as a picture; position vectors as a picture
 drawings.py     results as matrices and bars
 picture.py      attention, positions and answers as PNG
-notebook.py     tables of results in a terminal, HTML and plots in a notebook
+notebook.py     results in a terminal and as plots
+html_forms.py   results as HTML in a notebook
 frames.py       results as pandas tables
 pages.py        pages; templates, scripts and styles are beside it
 """

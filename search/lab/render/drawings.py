@@ -22,11 +22,13 @@ from search.lab.records.predictions import (
     Answers,
     Guess,
     LabelExplanation,
+    LabelledIndex,
     Labelling,
     LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
+    TagReport,
 )
 from search.lab.render.inspection import compared, title_of_work, turned_rows
 from search.lab.render.model_parts import leaves, module_path, numbers_by_part
@@ -176,6 +178,19 @@ def _(tagging: Tagging) -> Bars:
     names = [f"{one_line(word.text)}: {one_line(word.label)}" for word in tagging.words]
     scores = [word.score for word in tagging.words]
     return Bars("Class of each word", "probability", names, scores, 1.0)
+
+
+@bars_of.register
+def _(done: LabelledIndex) -> Bars:
+    names, numbers = list(map(one_line, done.counts)), list(done.counts.values())
+    return Bars(f"Passages by {one_line(done.name)}", "passages", names, numbers)
+
+
+@bars_of.register
+def _(done: TagReport) -> Bars:
+    names = [one_line(field.field) for field in done.fields]
+    title = f"Mentions in {done.annotated:,} passages"
+    return Bars(title, "mentions", names, [field.mentions for field in done.fields])
 
 
 @bars_of.register

@@ -25,11 +25,13 @@ from search.lab.records.predictions import (
     Answers,
     AnswerUnit,
     LabelExplanation,
+    LabelledIndex,
     Labelling,
     LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
+    TagReport,
 )
 from search.lab.records.training import TrainingReport
 from search.lab.render.attention import attention_grid
@@ -221,6 +223,23 @@ def _(tagging: Tagging) -> DataFrame:
             for word in tagging.words
             for i, piece in enumerate(word.pieces)
         ]
+    )
+
+
+@frame.register(LabelledIndex)
+def _(done: LabelledIndex) -> DataFrame:
+    return _table({"passages": done.counts})
+
+
+@frame.register(TagReport)
+def _(done: TagReport) -> DataFrame:
+    return _table(
+        [
+            {"field": field.field, "value": value, "mentions": count}
+            for field in done.fields
+            for value, count in field.frequent
+        ],
+        columns=["field", "value", "mentions"],
     )
 
 

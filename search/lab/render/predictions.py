@@ -234,7 +234,7 @@ def class_of_a_word(tagging: Tagging) -> str:
 @as_text
 def tag_report(canvas: Canvas, done: TagReport) -> None:
     """Draw the number of tagged passages, and the most frequent values by field."""
-    canvas.line(_tagged_line(done), style="bold", whole=True)
+    canvas.line(tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
         table = grid(Column("field", no_wrap=True), number("mentions"), "most frequent")
         for field in done.fields:
@@ -247,7 +247,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
     _draw_right_for(canvas, done.held_out)
 
 
-def _tagged_line(done: TagReport) -> str:
+def tagged_line(done: TagReport) -> str:
     """Return a summary of a tagging run, in one line."""
     kind = "entities" if done.task == "ner" else "parts of speech"
     if not done.tagged:

@@ -95,8 +95,9 @@ def test_a_head_of_two_classes_is_no_worse_than_the_majority(tiny_model: Path, t
 @needs("matplotlib")
 @needs("pandas")
 def test_the_figures_of_a_head_draw_themselves(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
-    training = train_labels(pairs, model=str(tiny_model), folds=2).training
-    report = training.report
+    trained = train_labels(pairs, model=str(tiny_model), folds=2)
+    training, report = trained.training, trained.training.report
+    assert repr(trained) == repr(training) and trained._repr_html_() == training._repr_html_()
     assert f"accuracy  {report.accuracy.mean:.4f}" in repr(training)
     rows = Cells(training._repr_html_()).rows
     assert [row[:2] for row in rows[1:4]] == [

@@ -11,6 +11,7 @@ import search
 from search.bert import tag
 from tests.conftest import Run
 from tests.lab.bert.conftest import BIO, save_tagger
+from tests.render.test_notebook import Cells, needs
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +131,8 @@ def test_another_checkpoint_is_never_mixed_in(
     )
 
 
+@needs("matplotlib")
+@needs("pandas")
 def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "PROPN"))
     _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
@@ -139,6 +142,15 @@ def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, 
     texts = [hit.text for hit in index.query("time", k=50)]
     tags = [item.field for text in texts for item in tag(text, model=str(model), task="pos").mentions]
     assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
+    report = search.bert.tag_index(index, str(model), task="pos")
+    rows = Cells(report._repr_html_()).rows
+    assert {row[0]: int(row[1]) for row in rows[1:]} == counts
+    assert repr(report).startswith("pos: nothing new to tag")
+    widths = [bar.get_width() for bar in report.plot().patches]
+    assert widths == [field.mentions for field in report.fields]
+    table = report.to_pandas()
+    values = [value for field in report.fields for value, _ in field.frequent]
+    assert table["value"].tolist() == values
 
 
 def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
