@@ -54,7 +54,7 @@ def answer(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
-    """Return the spans of a text that answer a question, best first.
+    """Return the spans of a text that answer a question, best first, with the logits of every token.
 
     Args:
         text: of any length; long texts are read in windows.

@@ -110,7 +110,7 @@ def tag(
     task: TagTask = "ner",
     offline: bool = False,
 ) -> Tagging:
-    """Predict the class of each word of a text, and its entities or parts of speech.
+    """Predict the class of each word of a text and of its tokens, and its entities or parts of speech.
 
     Args:
         text: of any length; long texts are read in windows.

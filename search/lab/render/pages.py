@@ -11,7 +11,13 @@ from search.lab.records.inspections import Attention, Decoding, Inspection
 from search.lab.records.predictions import Answers, Tagging
 from search.lab.render.attention import CAVEATS, rows_line
 from search.lab.render.inspection import model_line, turned_rows
-from search.lab.render.predictions import class_of_a_word, right_for
+from search.lab.render.predictions import (
+    LIKELIEST,
+    class_of_a_word,
+    likeliest_ends,
+    right_for,
+    title_of_window,
+)
 from search.render.page.comparison import Form
 from search.render.page.document import Page, drawn
 
@@ -93,7 +99,15 @@ def answers(reply: Answers) -> Page:
         start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
         label = f"answer {answer.rank}" if answer.rank else "closest candidate"
         texts.append((_pieces(answer.passage, [(start, end, label)]), answer))
-    body = drawn("marked.html", reply=reply, texts=texts, right_for=right_for(reply.held_out))
+    body = drawn(
+        "marked.html",
+        reply=reply,
+        texts=texts,
+        head=LIKELIEST,
+        ends=likeliest_ends(reply.span()) if reply.spans else [],
+        title_of_ends=title_of_window(reply.span()) if reply.spans else "",
+        right_for=right_for(reply.held_out),
+    )
     return Page(reply.question, reply.question, body)
 
 

@@ -133,8 +133,9 @@ def answer_chart(ax: Axes | None, span: Answer) -> Axes:
         ax.set_xticks(range(end), [labels.get(i, "…") for i in range(end)], rotation=90, fontsize=8)
         ax.set_xlim(-0.7, end - 0.3)
         ax.set_ylim(0, 2 * _ROW)
-        title = shortened(one_line(span.text), _LONGEST_TITLE)
-        ax.set_title(f"Answer: {title}", loc="left", weight="bold", wrap=True)
+        title = "Answer" if span.rank else "Closest candidate"
+        title = f"{title}: {shortened(one_line(span.text), _LONGEST_TITLE)}"
+        ax.set_title(title, loc="left", weight="bold", wrap=True)
         ax.spines[["top", "right", "bottom"]].set_visible(False)
     return ax
 

@@ -11,6 +11,7 @@ from search import bert
 from tests.conftest import Run
 from tests.lab.bert.conftest import save_reader
 from tests.lab.evaluating.test_evaluated_heads import write_squad
+from tests.render.test_notebook import Cells
 
 QUESTION = "where is the key?"
 
@@ -57,6 +58,9 @@ def test_a_page_marks_the_answers(run: Run, indexed: Path, reader: Path, tmp_pat
     for answer in result["answers"]:
         assert f">{answer['text']} <small>answer {answer['rank']}</small></mark>" in html
         assert f"p(start) × p(end) = {answer['probability']:.3f}" in html
+    cells = Cells(html).rows[1:]
+    logits = sorted(result["answers"], key=lambda answer: answer["rank"])[0]["start_logit"]
+    assert f"{logits:+.2f}" in [row[1] for row in cells] and len(cells) == 5
 
 
 def test_logits_are_printed_and_drawn(run: Run, reader: Path, tmp_path: Path) -> None:

@@ -211,6 +211,8 @@ def test_a_question_without_an_answer_has_the_nearest_span() -> None:
     axes = WITHOUT_ANSWER.plot(by="answer")
     assert "No answer" in axes.get_title(loc="left")
     assert [bar.get_width() for bar in axes.patches] == [pytest.approx(0.924, abs=1e-3)]
+    title = WITHOUT_ANSWER.plot().get_title(loc="left")
+    assert title == "Closest candidate: in the water" != ANSWERS.plot().get_title(loc="left")
     empty = replace(WITHOUT_ANSWER, nearest=None)
     assert Cells(empty._repr_html_()).rows == [] and "there are no passages to read" in repr(empty)
     assert len(empty.plot(by="answer").patches) == 0
