@@ -12,7 +12,7 @@
     fill(text)                the most likely words at each mask
     next_sentence(a, b)       probability that b follows a
     answer(question, text)    the spans of a text that answer a question; ask(index, question) reads the best passages
-    tag(text)                 the class of each word and token: entities, parts of speech; tag_index(index) tags passages
+    tag(text)                 the class of each word and token: entities, parts of speech; tag_index(index) tags all
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
     annotations_of(index, ids) tags and labels of passages; remove_annotations(index, name) deletes them
     compare_encoders(index, first, second)  what two encoders find in an index: overlap, rank correlation, examples
