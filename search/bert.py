@@ -12,7 +12,7 @@
     fill(text)                the most likely words at each mask
     next_sentence(a, b)       probability that b follows a
     answer(question, text)    the spans of a text that answer a question; ask(index, question) reads the best passages
-    tag(text)                 the class of each word: entities, parts of speech; tag_index(index) tags all passages
+    tag(text)                 the class of each word and token: entities, parts of speech; tag_index(index) tags all
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
     annotations_of(index, ids) tags and labels of passages; remove_annotations(index, name) deletes them
     compare_encoders(index, first, second)  what two encoders find in an index: overlap, rank correlation, examples
@@ -22,6 +22,8 @@
     train_classifier, train_tagger, train_reader  fine-tune an encoder with a task head
     train_labels(examples)    train a linear head on frozen embeddings, with metrics
     explain_label(text, head) the addends of such a head's logits, token by token
+
+Results draw themselves: as a table in a terminal and a notebook, by `.plot()`, and as a DataFrame by `.to_pandas()`.
 
 Works with checkpoints of the families in `FAMILIES`, of any size; other models raise ModelError. None of this is part
 of a score: `search.explain` explains scores.

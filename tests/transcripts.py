@@ -7,7 +7,8 @@ for lines that are left out. Each is run again, from the repository, 80 columns 
 the handbook: no page with transcripts of an index is in it, so writing them changes no score. The question of the
 README is asked of an index of the household. Digits, bars, percentiles and the sign of what is rounding may differ, all
 else is compared. `--write` puts in what is printed now. What cannot be run here is listed. `~/` is an empty folder, but
-for `~/tiny-bert`: a checkpoint whose weights were drawn at random.
+for `~/tiny-bert`, a checkpoint whose weights were drawn at random, and the checkpoints of `BY_HAND`, whose weights say
+what each word is.
 """
 
 from __future__ import annotations
@@ -48,6 +49,52 @@ LEFT_OUT = {
     "judged.csv": "judgements of the reader's",
     "topic": "an index of pages 01 to 42",
     **dict.fromkeys(("stsb_train.tsv", "tweets", "wnut17", "xquad"), "data that are not at hand"),
+}
+# Heads whose answers are plain: class of transformers, names of the classes or logits, and the entries of the
+# vocabulary with their weights for them. All other entries have the last class alone.
+Weights = dict[str, dict[str, float]]
+BY_HAND: dict[str, tuple[str, tuple[str, ...], Weights]] = {
+    "tiny-ner": (
+        "TokenClassification",
+        ("B-PER", "I-PER", "B-LOC", "I-LOC", "O"),
+        {
+            "sin": {"B-PER": 1.0},
+            "##an": {"I-PER": 0.8, "B-PER": 0.5},
+            "me": {"I-PER": 0.9, "O": 0.3},
+            "##hdi": {"B-LOC": 0.7, "I-PER": 0.6},
+            "calgary": {"B-LOC": 1.0},
+        },
+    ),
+    "tiny-pos": (
+        "TokenClassification",
+        ("NOUN", "PROPN", "VERB", "ADP", "DET", "PUNCT", "X"),
+        {
+            "sin": {"PROPN": 0.9, "NOUN": 0.4},
+            "##an": {"NOUN": 0.7, "PROPN": 0.6},
+            "repairs": {"VERB": 0.9, "NOUN": 0.5},
+            "the": {"DET": 1.0},
+            "snow": {"NOUN": 1.0},
+            "##board": {"VERB": 0.7, "NOUN": 0.6},
+            "in": {"ADP": 1.0},
+            "calgary": {"PROPN": 1.0},
+            ".": {"PUNCT": 1.0},
+        },
+    ),
+    "tiny-classifier": ("SequenceClassification", ("positive", "negative", "neutral"), {}),
+    "tiny-reader": (
+        "QuestionAnswering",
+        ("start", "end", "other"),
+        {
+            "14": {"start": 1.0},
+            "16": {"start": 0.9, "other": 0.4},
+            "95": {"start": 0.8, "other": 0.6},
+            "until": {"start": 0.6, "other": 0.8},
+            "30": {"end": 1.0},
+            "00": {"end": 0.9, "other": 0.4},
+            "euros": {"end": 0.7, "other": 0.7},
+            "friday": {"end": 0.5, "other": 0.8},
+        },
+    ),
 }
 _PROMPT = re.compile(r"\$ (?:\.venv/bin/)?(?=seewhy )")
 _ROUNDING = re.compile(r"([+-] ?)?\d+\.\d+e[+-]\d+")
@@ -148,7 +195,10 @@ def _output_of(command: str, home: str) -> list[str]:
         with patch.dict(os.environ, {"SEEWHY_HOME": str(folder)}):
             return _output_of(command, str(folder))
     if "~/tiny-bert" in command:
-        _save_tiny_bert(Path(home, "tiny-bert"))
+        save_random_bert(Path(home, "tiny-bert"))
+    for name in BY_HAND:
+        if f"~/{name}" in command:
+            save_by_hand(Path(home, name), *BY_HAND[name])
     command = command.replace("~/", home.replace("\\", "/") + "/")
     screen = io.StringIO()
     with (
@@ -165,7 +215,7 @@ def _output_of(command: str, home: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-def _save_tiny_bert(folder: Path) -> None:
+def save_random_bert(folder: Path) -> None:
     """Save the model of page 52: BERT with both heads, the vocabulary of the default model, random weights."""
     import torch
     from transformers import BertConfig, BertForPreTraining
@@ -179,6 +229,48 @@ def _save_tiny_bert(folder: Path) -> None:
     BertForPreTraining(BertConfig(hidden_size=16, **sizes)).save_pretrained(folder)
     for file in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(find_model(offline=True).folder / file, folder)
+
+
+def save_by_hand(folder: Path, head: str, names: tuple[str, ...], weights: Weights) -> None:
+    """Save a BERT with a head, whose logits are weights of the token, normalised: its layer passes them on as they are.
+
+    Args:
+        head: end of transformers' class, such as "TokenClassification".
+        names: the classes of tokens; for "QuestionAnswering" the logits and a last name for other tokens.
+        weights: entry of the default model's vocabulary -> name -> weight.
+    """
+    import torch
+    import transformers
+    from tokenizers import Tokenizer
+
+    from search.encoding.models import find_model
+
+    source = find_model(offline=True).folder
+    vocabulary = Tokenizer.from_file(str(source / "tokenizer.json")).get_vocab()
+    transformers.utils.logging.disable_progress_bar()
+    config = transformers.BertConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    if head != "QuestionAnswering":
+        config.id2label = dict(enumerate(names))
+        config.label2id = {name: number for number, name in enumerate(names)}
+    model = getattr(transformers, f"BertFor{head}")(config)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
+        table = model.bert.embeddings.word_embeddings.weight
+        table[:, len(names) - 1] = 1.0
+        for entry, of_entry in weights.items():
+            table[vocabulary[entry]] = torch.tensor(
+                [of_entry.get(name, 0.0) for name in names] + [0.0] * (16 - len(names))
+            )
+        if head == "SequenceClassification":
+            model.bert.pooler.dense.weight.copy_(torch.eye(16))
+        output = model.qa_outputs if head == "QuestionAnswering" else model.classifier
+        output.weight.copy_(torch.eye(16)[: output.out_features])
+    model.save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(source / file, folder)
 
 
 def rerun(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]:

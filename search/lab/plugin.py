@@ -65,7 +65,9 @@ PLUGIN = Plugin(
         "EncoderShare": ("difference",),
         "LayerScore": ("selectivity",),
         "LabelExplanation": ("residual", "by_word"),
+        "ModelParameters": ("numbers", "in_matrices", "shapes"),
+        "TaggedWord": ("tokens",),
         "TrainingReport": ("improved",),
     },
-    json_left_out={"Answer": ("passage",)},
+    json_left_out={"Answer": ("passage", "window", "first", "last"), "ModelParameters": ("tensors",)},
 )

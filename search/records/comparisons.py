@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from search.records.explanations import require_range
 from search.records.hits import Hit
 from search.records.notebook_mixin import NotebookMixin
 
@@ -124,16 +125,18 @@ class Similarities(NotebookMixin):
     model: str
     pooling: str
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, scale: tuple[float, float] | None = None) -> Axes:
         """Plot the cosines as a heat map.
 
         Args:
             ax: matplotlib axes to draw into; None creates a new pyplot figure.
+            scale: range of the colours; None is -1 to 1.
 
         Raises:
+            InputError: `scale` is no range.
             OptionalDependency: matplotlib is not installed.
         """
-        return self._plotted(ax)
+        return self._plotted(ax, scale=require_range(scale))
 
     def to_pandas(self) -> DataFrame:
         """Return the cosines as a table, with the sentences as names of rows and columns.

@@ -32,6 +32,7 @@ class Grid:
         gaps: positions of rows and of columns before which others are left out; the number of rows or columns is the
             position after the last.
         texts: texts to draw into the cells instead of their numbers, a row of texts for each row; empty for numbers.
+        decimals: decimals of a number; None for those of the scale.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Grid:
     colours: Range | None = None
     gaps: tuple[Sequence[int], Sequence[int]] = ((), ())
     texts: Sequence[Sequence[str]] = ()
+    decimals: int | None = None
 
     @property
     def range(self) -> Range:
@@ -66,7 +68,9 @@ class Grid:
 
     @property
     def places(self) -> int:
-        """Decimals of a number: 1 for contributions, which are in thousandths, else 2."""
+        """Decimals of a number: `decimals`, or 1 for contributions, which are in thousandths, else 2."""
+        if self.decimals is not None:
+            return self.decimals
         return 1 if self.scale == "contribution" else 2
 
 

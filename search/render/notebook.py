@@ -137,11 +137,12 @@ def _(map_: DocumentMap, ax: Axes | None) -> Axes:
 
 
 @plot.register(Similarities)
-def _(similarities: Similarities, ax: Axes | None) -> Axes:
+def _(similarities: Similarities, ax: Axes | None, *, scale: Range | None) -> Axes:
     from search.render.picture import heat_map, names_of
 
     rows, columns, _ = names_of(similarities)
-    return heat_map(ax, Grid("Cosines of sentences", rows, columns, similarities.cosines))
+    cosines = Grid("Cosines of sentences", rows, columns, similarities.cosines, colours=scale)
+    return heat_map(ax, cosines)
 
 
 @plot.register(Explanation)

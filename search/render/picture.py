@@ -53,7 +53,8 @@ _DPI, _MARGIN = 160, 0.3
 # Width of a picture for a slide, in pixels, and of its panels, in inches.
 WIDEST = 1600
 _SLIDE = WIDEST / _DPI - 2 * _MARGIN
-_TICKS = 6  # of a colour bar
+_TICKS = 6  # of a colour bar, and below bars
+_FEW_TICKS, _LONG_NUMBER = 4, 100_000  # below bars with numbers that are so long
 _BETWEEN = 0.4  # two panels
 _GAP, _GAP_COLOUR = 0.4, "#e9ecef"  # its width in columns
 _LETTER = 0.08  # inches
@@ -109,7 +110,7 @@ def heat_map(ax: Axes | None, drawn: Grid) -> Axes:
         image = ax.pcolormesh(across.edges, down.edges, cells, cmap=_colours(drawn), vmin=low, vmax=high)
         ax.set_facecolor(_GAP_COLOUR)
         ax.invert_yaxis()
-        ax.set_title(drawn.title, loc="left", weight="bold")
+        ax.set_title(drawn.title, loc="left", weight="bold", wrap=True)
         for axis, edges, names, angle in (
             (ax.xaxis, across, drawn.columns, 90),
             (ax.yaxis, down, drawn.rows, 0),
@@ -154,9 +155,13 @@ def bar_chart(ax: Axes | None, drawn: Bars) -> Axes:
         ax.set_yticks(lines, list(map(_shortened, drawn.names)), fontsize=8)
         ax.invert_yaxis()
         ax.set_xlim(0, 1.1 * drawn.full)  # with room for the numbers
-        ax.xaxis.set_major_locator(MaxNLocator(_TICKS, integer=isinstance(drawn.full, int)))
+        is_count = isinstance(drawn.full, int)
+        ticks = _TICKS if drawn.full < _LONG_NUMBER else _FEW_TICKS
+        ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=is_count))
+        if is_count:
+            ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xlabel(drawn.unit)
-        ax.set_title(drawn.title, loc="left", weight="bold")
+        ax.set_title(drawn.title, loc="left", weight="bold", wrap=True)
         ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -28,17 +28,22 @@ class Cells(HTMLParser):
         super().__init__()
         self.rows: list[list[str]] = []
         self.tags: list[str] = []
+        self.is_in_table = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attributes: object) -> None:
         self.tags.append(tag)
         if tag == "tr":
+            self.is_in_table = True
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
 
+    def handle_endtag(self, tag: str) -> None:
+        self.is_in_table = self.is_in_table and tag != "table"
+
     def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
+        if self.is_in_table and self.rows[-1]:
             self.rows[-1][-1] += data
 
 
@@ -105,9 +110,14 @@ def test_a_heat_map_can_omit_special_tokens_and_have_its_own_range() -> None:
     assert axes.collections[0].get_clim() == (0.25, 0.5)
     layers = why.plot(Figure().subplots(), matrix="query", special=False)
     assert [label.get_text() for label in layers.get_xticklabels()] == ["key", "##s", "any text"]
+    cosines = sentences().plot(Figure().subplots(), scale=(0.25, 0.5))
+    assert cosines.collections[0].get_clim() == (0.25, 0.5)
     for scale in ((0.5, 0.5), (1, 0), (float("nan"), 1), (0, float("inf"))):
-        with pytest.raises(InputError, match="is no range: the first number must be below the second"):
-            why.plot(scale=scale)
+        for record in (why, sentences()):
+            with pytest.raises(
+                InputError, match="is no range: the first number must be below the second"
+            ):
+                record.plot(scale=scale)
 
 
 @needs("pandas")

@@ -53,12 +53,18 @@ class Item:
     group: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainedHead:
-    """A head trained on all examples, and its cross-validated metrics."""
+    """A head trained on all examples, and its cross-validated metrics, which a terminal and a notebook show."""
 
     head: LinearHead
     training: LabelTraining
+
+    def __repr__(self) -> str:
+        return repr(self.training)
+
+    def _repr_html_(self) -> str:
+        return str(self.training.drawer().html(self.training))
 
 
 def train_labels(

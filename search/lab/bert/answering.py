@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError
-from search.lab.bert.checkpoint import Head, load_head, softmax
+from search.lab.bert.checkpoint import Head, load_head
 from search.lab.bert.tokenizing import check_text, without_space
-from search.lab.records.predictions import Answer, Answers
+from search.lab.records.predictions import Answer, Answers, ReaderWindow
 from search.records.hits import Hit
 from search.records.reports import Progress
 from search.store.document_text import span_lines
@@ -54,7 +54,7 @@ def answer(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
-    """Return the spans of a text that answer a question, best first.
+    """Return the spans of a text that answer a question, best first, with the logits of every token.
 
     Args:
         text: of any length; long texts are read in windows.
@@ -202,8 +202,16 @@ def _of_window(
         for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
-    seen = [0, *(i for i, source in enumerate(window.sequence_ids) if source == 1)]
-    begins, ends = (softmax(side[seen]) for side in (start, end))
+    read = ReaderWindow(
+        tuple(window.tokens),
+        tuple(
+            span if source == 1 else None
+            for span, source in zip(offsets, window.sequence_ids, strict=True)
+        ),
+        start,
+        end,
+    )
+    begins, ends = read.start_probabilities, read.end_probabilities
     # Slightly less, so that rounding cannot hide a span that reaches the null score.
     least = null - 1e-6
     for first, last in _best_spans(start, end, np.array(allowed), least):
@@ -224,7 +232,10 @@ def _of_window(
             start_logit=float(start[first]),
             end_logit=float(end[last]),
             null_score=null,
-            probability=float(begins[seen.index(first)] * ends[seen.index(last)]),
+            probability=float(begins[first] * ends[last]),
+            window=read,
+            first=first,
+            last=last,
         )
 
 

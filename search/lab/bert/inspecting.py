@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from search.lab.records.inspections import (
     Positions,
     Tokenization,
 )
+from search.lab.records.model_parts import ModelModule, ModelParameters, ModuleTree
 
 # Endings of the names of these linear maps in BERT's and in DistilBERT's code.
 _PROJECTIONS = {
@@ -98,10 +100,10 @@ def inspect(
     )
 
 
-def parameters(
-    model: str = DEFAULT_MODEL, *, offline: bool = False
-) -> Mapping[str, NDArray[np.floating[Any]]]:
+def parameters(model: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelParameters:
     """Return the weights of a model, name -> array, in the order of the model, without copying them.
+
+    The result is a mapping that shows itself as a table of names, shapes and sizes.
 
     Args:
         model: name or folder of a checkpoint of one of `FAMILIES`.
@@ -113,13 +115,42 @@ def parameters(
         >>> parameters()["embeddings.word_embeddings.weight"].shape          # doctest: +SKIP
         (30522, 384)
     """
-    loaded = load_checkpoint(model, offline).model
-    return {name: tensor.detach().numpy() for name, tensor in loaded.named_parameters()}
+    checkpoint = load_checkpoint(model, offline)
+    tensors = {name: tensor.detach().numpy() for name, tensor in checkpoint.model.named_parameters()}
+    return ModelParameters(checkpoint.name, tensors)
 
 
-def modules(model: str = DEFAULT_MODEL, *, offline: bool = False) -> str:
-    """Return the tree of a model's modules, as PyTorch prints it; errors as for `parameters`."""
-    return str(load_checkpoint(model, offline).model)
+def modules(model: str = DEFAULT_MODEL, *, offline: bool = False) -> ModuleTree:
+    """Return the tree of a model's modules; `str` of it is what PyTorch prints. Errors as for `parameters`."""
+    checkpoint = load_checkpoint(model, offline)
+    return ModuleTree(checkpoint.name, tuple(_module_rows(checkpoint.model)), str(checkpoint.model))
+
+
+def _module_rows(module: Any, path: str = "", depth: int = 0, count: int = 1) -> Iterator[ModelModule]:
+    """Yield a module, then those inside; equal modules that follow each other are yielded once.
+
+    Args:
+        count: number of modules that this one stands for.
+    """
+    inner = list(module.named_children())
+    yield ModelModule(
+        path=path,
+        kind=type(module).__name__,
+        settings="" if inner else str(module.extra_repr()),
+        depth=depth,
+        count=count,
+        numbers=count * sum(tensor.numel() for tensor in module.parameters()),
+        is_leaf=not inner,
+    )
+    # Only numbered modules, such as layers, are taken together: two norms with names of their own are not.
+    groups = groupby(inner, lambda child: (str(child[1]), "" if child[0].isdigit() else child[0]))
+    for _, group in groups:
+        equal = list(group)
+        first, last = equal[0][0], equal[-1][0]
+        name = first if first == last else f"{first}-{last}"
+        yield from _module_rows(
+            equal[0][1], f"{path}.{name}" if path else name, depth + 1, count * len(equal)
+        )
 
 
 def work_through(

@@ -27,7 +27,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from search.errors import InputError
 from search.lab.bert.checkpoint import Head, load_head, softmax
 from search.lab.bert.tokenizing import check_text, without_space
-from search.lab.records.predictions import TaggedWord, Tagging, TagTask
+from search.lab.records.predictions import TaggedPiece, TaggedWord, Tagging, TagTask
 from search.records.documents import Mention
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
@@ -110,7 +110,7 @@ def tag(
     task: TagTask = "ner",
     offline: bool = False,
 ) -> Tagging:
-    """Predict the class of each word of a text, and its entities or parts of speech.
+    """Predict the class of each word of a text and of its tokens, and its entities or parts of speech.
 
     Args:
         text: of any length; long texts are read in windows.
@@ -191,12 +191,16 @@ class Tagger:
         return read
 
     def _word(self, text: str, span: Span, tokens: Sequence[_Token]) -> TaggedWord:
-        label, score = NO_ENTITY, 0.0
-        if tokens:
-            likely = softmax(tokens[0].logits.astype(np.float64))
-            best = int(likely.argmax())
-            label, score = self.head.labels[best], float(likely[best])
-        return TaggedWord(text[slice(*span)], *span, label, score, tuple(token.piece for token in tokens))
+        pieces = tuple(map(self._piece, tokens))
+        label, score = (pieces[0].label, pieces[0].score) if pieces else (NO_ENTITY, 0.0)
+        return TaggedWord(text[slice(*span)], *span, label, score, pieces)
+
+    def _piece(self, token: _Token) -> TaggedPiece:
+        likely = softmax(token.logits.astype(np.float64))
+        best = int(likely.argmax())
+        return TaggedPiece(
+            token.piece, token.start, token.end, self.head.labels[best], float(likely[best])
+        )
 
 
 def mentions(

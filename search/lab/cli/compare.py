@@ -94,9 +94,9 @@ def compare(
 
 
 def _picture(compared: TextComparison) -> bytes:
-    from search.lab.render import picture
+    from search.lab.render import charts
 
-    return picture.text_comparison(compared)
+    return charts.text_comparison(compared)
 
 
 def _pair(name: str, values: Sequence[T] | None, default: T) -> tuple[T, T]:

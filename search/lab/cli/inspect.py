@@ -105,10 +105,14 @@ def inspect(
 
     keywords: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
     if mode == "--parameters":
+        from search.lab.render import model_parts
+
         tensors = inspecting.parameters(**keywords)
-        view = _View(tensors, draw.parameters, lambda: draw.parameters_json(tensors))
+        view = _View(tensors, model_parts.parameters, lambda: model_parts.parameters_json(tensors))
     elif mode == "--modules":
-        view = _View(inspecting.modules(**keywords), draw.modules)
+        from search.lab.render import model_parts
+
+        view = _View(inspecting.modules(**keywords), model_parts.modules)
     elif mode == "--word":
         view = _contexts(
             word or [], [part for part in (text, text2) if part is not None], against or [], keywords

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from search.cli.options import IndexOptions, OfflineOption, checkpoint
-from search.cli.output import Output, PageOutput, progress_bar, text_of
+from search.cli.output import DrawnOutput, Output, output_option, progress_bar, text_of
 from search.records import options
 
 HeadModel = Annotated[
@@ -89,7 +90,7 @@ def ask(
     reader: ReaderOptions,
     passages: options.HitOptions,
     index: IndexOptions,
-    output: PageOutput,
+    output: DrawnOutput,
     inside: Annotated[
         str | None,
         typer.Option(
@@ -98,13 +99,21 @@ def ask(
             help="Read this text file (- for standard input) instead of an index.",
         ),
     ] = None,
+    logits: Annotated[
+        bool,
+        output_option(
+            "--logits",
+            help="Also print the likeliest first and last tokens; with --json, those of all tokens.",
+        ),
+    ] = False,
 ) -> None:
     """Answer QUESTION with a quotation from the best passages.
 
-    The index finds the passages, and --model looks for the answer in them. It may find none.
+    The index finds the passages, and --model looks for the answer in them. It may find none. --png draws where the best
+    answer begins and ends, by the probabilities of all tokens around it.
     """
     from search.lab.bert.checkpoint import head_or_small
-    from search.lab.render import pages
+    from search.lab.render import pages, picture
     from search.lab.render import predictions as draw
     from search.render.page import document
 
@@ -124,5 +133,11 @@ def ask(
                 opened, question, offline=index.offline, progress=progress, **vars(reader), **passages
             )
             notes = opened.notes
-    output.result(answered, draw.answers, html=lambda: document(pages.answers(answered)))
+    output.result(
+        answered,
+        partial(draw.answers, logits=logits),
+        data=(lambda: draw.answers_json(answered)) if logits else None,
+        html=lambda: document(pages.answers(answered)),
+        png=lambda: picture.answer(answered),
+    )
     output.remarks(notes)

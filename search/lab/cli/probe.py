@@ -58,8 +58,8 @@ def probe(
         )
 
     def picture() -> bytes:
-        from search.lab.render import picture as draw
+        from search.lab.render import charts
 
-        return draw.layer_probes(probes)
+        return charts.layer_probes(probes)
 
     output.drawn(probes, layer_probes, picture)

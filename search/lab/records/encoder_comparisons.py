@@ -153,6 +153,8 @@ class QueryComparison:
 class EncoderComparison(LabRecord):
     """Two encoders on the passages of one index.
 
+    `.plot()` draws the overlap of each query, the least alike first.
+
     Attributes:
         first, second: their settings.
         passages: number of passages that were encoded with both.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
-from search.lab.records.lab_record import LabRecord
+from search.lab.records.lab_record import LabRecord, TableRecord
 from search.records.notebook_mixin import Html
 
 if TYPE_CHECKING:
@@ -115,11 +115,11 @@ class EmbeddingLayer:
     difference: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attention(LabRecord):
     """Attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
 
-    A notebook shows the mean over the heads of the last layer.
+    A notebook and a terminal show the mean over the heads of the last layer.
 
     Attributes:
         weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the weight of token j for
@@ -182,9 +182,6 @@ class Attention(LabRecord):
     def head_view(self, layer: int | None = None, head: int | None = None) -> Html:
         """Return the interactive page of all heads for a notebook: two columns of tokens with lines between them."""
         return Html(self.drawer().head_view(self, layer, head))
-
-    def __repr__(self) -> str:
-        return f"<Attention of {len(self.tokens)} tokens: {self.layers} layers, {self.heads} heads>"
 
     def title(self, layer: int, head: int | None = None) -> str:
         """Return the title of a plot of one head, or of the mean of a layer."""
@@ -299,6 +296,15 @@ class Positions(LabRecord):
         """
         return self._plotted(ax, source=source, matrix=matrix)
 
+    def to_pandas(
+        self,
+        *,
+        source: Literal["learned", "formula"] = "learned",
+        matrix: Literal["cosines", "vectors"] = "cosines",
+    ) -> DataFrame:
+        """Return the cosines of positions, or their vectors, as a table; arguments as for `plot`; needs pandas."""
+        return self._tabulated(source=source, matrix=matrix)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadAtWork(LabRecord):
@@ -332,7 +338,7 @@ class HeadAtWork(LabRecord):
     difference: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ContextualCosines(LabRecord):
     """Cosines between the vectors of a word in several contexts, layer by layer.
 
@@ -364,9 +370,6 @@ class ContextualCosines(LabRecord):
     def to_pandas(self) -> DataFrame:
         """Return a table with a row for each layer and a column for each pair; needs pandas."""
         return self._tabulated()
-
-    def __repr__(self) -> str:
-        return f"<ContextualCosines of {', '.join(map(repr, self.words))}: {len(self.between)} layers>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -424,8 +427,8 @@ class Vocabulary(LabRecord):
     characters: int
 
 
-@dataclass(frozen=True)
-class Decoding:
+@dataclass(frozen=True, repr=False)
+class Decoding(TableRecord):
     """Vocabulary entries decoded to text.
 
     Attributes:

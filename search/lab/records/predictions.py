@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from search.errors import InputError
 from search.lab.records.lab_record import LabRecord
 from search.lab.records.training import ClassReport, HeldOut
 from search.records.contents import Location
@@ -16,12 +17,15 @@ from search.records.hits import Hit
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
-    from search.records.tokens import Token, Word
+    from search.records.tokens import Token, Vector, Word
 
 
 TagTask: TypeAlias = Literal["ner", "pos"]
+AnswerUnit: TypeAlias = Literal["token", "answer"]
 
 _SMALLEST = 5e-324  # the smallest probability that has a logarithm
 
@@ -154,8 +158,8 @@ class Labelling(LabRecord):
     held_out: HeldOut | None = None
 
 
-@dataclass(frozen=True)
-class LabelledIndex:
+@dataclass(frozen=True, repr=False)
+class LabelledIndex(LabRecord):
     """Report of labelling the passages of an index.
 
     Attributes:
@@ -220,9 +224,11 @@ class LabelReport(ClassReport):
     macro_f1: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class LabelTraining:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTraining(LabRecord):
     """Report of training a linear head.
+
+    `.plot()` draws the confusion matrix: a row for each true class, a column for each predicted one.
 
     Attributes:
         name: name of the label.
@@ -237,8 +243,8 @@ class LabelTraining:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class LabelExplanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelExplanation(LabRecord):
     """Decomposition of the logits of a text into contributions of its tokens.
 
     Attributes:
@@ -283,14 +289,14 @@ class LabelExplanation:
 
 
 @dataclass(frozen=True)
-class TaggedWord:
-    """A word of a text with its class.
+class TaggedPiece:
+    """A token of a word with the class that the head predicts for the token itself.
 
     Attributes:
+        text: the token, as the vocabulary writes it: "##hdi" for instance.
         start, end: half-open span in the text.
-        label: class of the word's first token, as the checkpoint names it: "B-PER" for instance.
+        label: the token's own class, which counts for the word only if the token is its first one.
         score: probability of the class, in (0, 1].
-        tokens: the word's tokens, as the vocabulary writes them.
     """
 
     text: str
@@ -298,7 +304,30 @@ class TaggedWord:
     end: int
     label: str
     score: float
-    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word of a text with its class.
+
+    Attributes:
+        start, end: half-open span in the text.
+        label: class of the word's first token, as the checkpoint names it: "B-PER" for instance.
+        score: probability of the class, in (0, 1].
+        pieces: the word's tokens, each with its own class.
+    """
+
+    text: str
+    start: int
+    end: int
+    label: str
+    score: float
+    pieces: tuple[TaggedPiece, ...]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The word's tokens, as the vocabulary writes them."""
+        return tuple(piece.text for piece in self.pieces)
 
 
 @dataclass(frozen=True, repr=False)
@@ -334,8 +363,8 @@ class FieldCount:
     frequent: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class TagReport:
+@dataclass(frozen=True, repr=False)
+class TagReport(LabRecord):
     """Report of a tagging run, with statistics of the annotations afterwards.
 
     Attributes:
@@ -359,6 +388,45 @@ class TagReport:
     held_out: HeldOut | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class ReaderWindow:
+    """An input of a reader, `[CLS] question [SEP] passage [SEP]`, with the logits of its t tokens.
+
+    Attributes:
+        tokens: t vocabulary entries.
+        spans: half-open span of each token in the passage; None for special tokens and the question's tokens.
+        start_logits, end_logits: (t,) float64 logits: does the answer begin, or end, at this token?
+    """
+
+    tokens: tuple[str, ...]
+    spans: tuple[tuple[int, int] | None, ...]
+    start_logits: Vector
+    end_logits: Vector
+
+    @property
+    def candidates(self) -> list[int]:
+        """Positions that the softmax is taken over: [CLS], which means "no answer", and the passage's tokens."""
+        return [0, *(i for i, span in enumerate(self.spans) if span is not None)]
+
+    @property
+    def start_probabilities(self) -> Vector:
+        """(t,) softmax of the start logits over `candidates`, in [0, 1]; 0 for other tokens."""
+        return self._probabilities(self.start_logits)
+
+    @property
+    def end_probabilities(self) -> Vector:
+        """(t,) softmax of the end logits over `candidates`, in [0, 1]; 0 for other tokens."""
+        return self._probabilities(self.end_logits)
+
+    def _probabilities(self, logits: Vector) -> Vector:
+        import numpy as np
+
+        candidates, probabilities = self.candidates, np.zeros(len(logits))
+        powers = np.exp(logits[candidates] - logits[candidates].max())
+        probabilities[candidates] = powers / powers.sum()
+        return probabilities
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Location):
     """Span of a document that answers a question; in converted formats (HTML, PDF) its lines are those of the passage.
@@ -372,6 +440,8 @@ class Answer(Location):
         null_score: sum of the start and end logits of [CLS] in the same window: the score of "no answer".
         probability: p(start) p(end), each a softmax over [CLS] and the passage's tokens in the window; such products of
             different windows cannot be compared.
+        window: the input in which the span was found, with the logits of all its tokens.
+        first, last: positions of the first and the last token of the span in `window`.
     """
 
     rank: int
@@ -382,6 +452,9 @@ class Answer(Location):
     end_logit: float
     null_score: float
     probability: float
+    window: ReaderWindow
+    first: int
+    last: int
 
     @property
     def margin(self) -> float:
@@ -419,3 +492,57 @@ class Answers(LabRecord):
     passages: int
     windows: int
     held_out: HeldOut | None = None
+
+    @property
+    def spans(self) -> tuple[Answer, ...]:
+        """The answers; without any, the span that is nearest to being one, if there is a passage."""
+        return self.answers or ((self.nearest,) if self.nearest else ())
+
+    def span(self, rank: int = 1) -> Answer:
+        """Return the answer of a rank; without any answer, rank 1 is the nearest span.
+
+        Raises:
+            InputError: there is no such rank, or no passage was read.
+        """
+        if not self.spans:
+            raise InputError(
+                "no passage was read, so there is no answer. Check the index and the filter."
+            )
+        if not 1 <= rank <= len(self.spans):
+            raise InputError(f"there is no answer of rank {rank}: there are {len(self.spans)}.")
+        return self.spans[rank - 1]
+
+    def plot(self, ax: Axes | None = None, *, by: AnswerUnit = "token", rank: int = 1) -> Axes:
+        """Plot where an answer begins and ends, as two rows of bars over the tokens of its passage.
+
+        The bars are the probabilities of the first and of the last token; the span is marked. Of a long window, the 60
+        tokens around the span are drawn.
+
+        Args:
+            by: "answer" draws the score of each answer instead.
+            rank: the answer to draw; without any answer, 1 is the nearest span.
+
+        Raises:
+            InputError: unknown `by`, or there is no such rank.
+            OptionalDependency: matplotlib is not installed.
+        """
+        _require_choice(by)
+        return self._plotted(ax, by=by, rank=rank)
+
+    def to_pandas(self, *, by: AnswerUnit = "token", rank: int = 1) -> DataFrame:
+        """Return a table with a row for each token of an answer's window, with its logits and probabilities.
+
+        Args:
+            by, rank: as for `plot`; with "answer", the table has a row for each answer.
+
+        Raises:
+            InputError: unknown `by`, or there is no such rank.
+            OptionalDependency: pandas is not installed.
+        """
+        _require_choice(by)
+        return self._tabulated(by=by, rank=rank)
+
+
+def _require_choice(by: str) -> None:
+    if by not in get_args(AnswerUnit):
+        raise InputError(f"by is {by!r}. Choose one of: {', '.join(map(repr, get_args(AnswerUnit)))}.")

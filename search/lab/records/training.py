@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from search.lab.records.lab_record import LabRecord
 from search.records.evaluations import Estimate
 
 if TYPE_CHECKING:
@@ -93,9 +94,11 @@ class HeldOut:
     small: bool = False
 
 
-@dataclass(frozen=True)
-class TrainingReport:
+@dataclass(frozen=True, repr=False)
+class TrainingReport(LabRecord):
     """Report of a training run: data, settings, and metrics before and after.
+
+    `.plot()` draws the training loss and the primary metric by step.
 
     Attributes:
         out: folder of the trained model, which can be used like any other.

@@ -34,6 +34,11 @@ def attention(
         canvas.dim(line)
 
 
+def last_layer(attention_: Attention) -> str:
+    """Return the mean over the heads of the last layer as a matrix, for a terminal."""
+    return attention(attention_, [attention_.layers])
+
+
 def attention_grid(attention: Attention, layer: int | None, head: int | None, limit: float = 0) -> Grid:
     """Return the weights of one head, or the mean over the heads, in a layer; None is the last layer.
 

@@ -31,8 +31,8 @@ def text_comparison(canvas: Canvas, compared: TextComparison) -> None:
     """Draw both cosines, each among unrelated pairs, then the words with the largest differences first."""
     canvas.facts(
         [
-            ("A", described(compared.first)),
-            ("B", described(compared.second)),
+            ("A", setting_line(compared.first)),
+            ("B", setting_line(compared.second)),
             ("text 1", one_line(compared.texts[0])),
             ("text 2", one_line(compared.texts[1])),
             *standings(compared),
@@ -102,15 +102,15 @@ def facts_of(comparison: EncoderComparison) -> list[tuple[str, str]]:
     n = len(comparison.queries)
     queries = "query" if n == 1 else "queries"
     return [
-        ("A", described(comparison.first)),
-        ("B", described(comparison.second)),
+        ("A", setting_line(comparison.first)),
+        ("B", setting_line(comparison.second)),
         ("passages", f"{comparison.passages:,}{of}"),
         ("queries", f"{n:,} {queries}, {kind}"),
         (
             f"first {comparison.k}",
-            f"{_mean(comparison.overlap, n)} in both; by chance {comparison.by_chance:.2f}",
+            f"{mean_with_interval(comparison.overlap, n)} in both; by chance {comparison.by_chance:.2f}",
         ),
-        ("all ranks", f"{_mean(comparison.correlation, n)} correlation (Spearman)"),
+        ("all ranks", f"{mean_with_interval(comparison.correlation, n)} correlation (Spearman)"),
     ]
 
 
@@ -164,14 +164,14 @@ def _cut(canvas: Canvas, text: str, indent: int) -> str:
     return shortened(one_line(text), canvas.width - indent - 2)
 
 
-def _mean(estimate: Estimate, n: int) -> str:
+def mean_with_interval(estimate: Estimate, n: int) -> str:
     """Return a mean over n queries with its interval, which says nothing for a few."""
     if n < _FEWEST_FOR_INTERVAL:
         return f"{estimate.mean:.2f}"
     return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def described(setting: EncoderSetting) -> str:
+def setting_line(setting: EncoderSetting) -> str:
     """Return a setting in one line: "all-MiniLM-L6-v2, mean pooling, layer 6 of 6"."""
     layer = setting.layer if ":" in setting.layer else f"{setting.layer} of {setting.n_layers}"
     cut = f" ({counted(setting.truncated, 'passage')} truncated)" if setting.truncated else ""

@@ -19,18 +19,24 @@ from search.lab.records.inspections import (
     Tokenization,
     Vocabulary,
 )
+from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
-    Answer,
     Answers,
     Guess,
+    LabelExplanation,
+    LabelledIndex,
     Labelling,
+    LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
+    TagReport,
 )
-from search.lab.render.comparing import described, share_rows
+from search.lab.render.comparing import setting_line, share_rows
 from search.lab.render.inspection import compared, title_of_work, turned_rows
-from search.lab.render.predictions import cells_of_guess, no_answer
+from search.lab.render.model_parts import leaves, module_path, numbers_by_part
+from search.lab.render.predictions import NEXT_OR_NOT, cells_of_guess, no_answer
+from search.records.tokens import ANY_TEXT
 from search.render.format import letters, one_line
 from search.render.grid import Bars, Grid
 
@@ -59,7 +65,9 @@ def paired_bars_of(compared: TextComparison, most: int) -> PairedBars:
     """Return the contributions of the words of a text with both encoders; beyond `most` words, the rest together."""
     names, first, second = zip(*share_rows(compared.shares, most), strict=True)
     settings = zip("AB", (compared.first, compared.second), compared.shares.totals, strict=True)
-    labels = [f"{name}: {described(setting)}; cosine {cosine:.3f}" for name, setting, cosine in settings]
+    labels = [
+        f"{name}: {setting_line(setting)}; cosine {cosine:.3f}" for name, setting, cosine in settings
+    ]
     return PairedBars(
         f'"{one_line(compared.texts[0])}"',
         "contribution to the cosine",
@@ -121,6 +129,33 @@ def _(labelled: Labelling) -> Grid:
     return Grid("Probability of each class", names, labelled.classes, cells, "attention")
 
 
+@grid_of.register
+def _(why: LabelExplanation) -> Grid:
+    rows = [*(one_line(word.text) for word in why.words), ANY_TEXT, "intercept"]
+    cells = np.vstack([why.by_word, why.offsets, why.intercepts])
+    limit = float(np.abs(cells[:-2]).max(initial=0)) or 1.0
+    names = list(map(one_line, why.classes))
+    return Grid("Contributions to the logits", rows, names, cells, "contribution", limit, decimals=2)
+
+
+@grid_of.register
+def _(trained: LabelTraining) -> Grid:
+    report = trained.report
+    names = list(map(one_line, report.classes))
+    cells, rows = report.confusion.astype(float), [f"true: {name}" for name in names]
+    texts = [list(map(str, row)) for row in report.confusion.tolist()]
+    title = "Texts by true class (rows) and predicted class"
+    return Grid(title, rows, names, cells, "attention", float(cells.max()) or 1.0, texts=texts)
+
+
+@bars_of.register
+def _(comparison: EncoderComparison) -> Bars:
+    names = [one_line(query.query) for query in comparison.queries]
+    overlaps = [query.overlap for query in comparison.queries]
+    title = f"Share of the first {comparison.k} passages that both encoders find"
+    return Bars(title, "share", names, overlaps, 1.0)
+
+
 @bars_of.register
 def _(work: HeadAtWork) -> Bars:
     names = [f"{i} {one_line(token.text)}" for i, token in enumerate(work.tokens)]
@@ -147,6 +182,21 @@ def _(summary: Vocabulary) -> Bars:
 
 
 @bars_of.register
+def _(tensors: ModelParameters) -> Bars:
+    parts = numbers_by_part(tensors)
+    title = f"{tensors.numbers:,} numbers in {len(tensors)} tensors"
+    return Bars(title, "numbers", list(map(one_line, parts)), list(parts.values()))
+
+
+@bars_of.register
+def _(tree: ModuleTree) -> Bars:
+    modules = leaves(tree)
+    names = [module_path(module) for module in modules]
+    title = f"{tree.modules[0].numbers:,} numbers, by module"
+    return Bars(title, "numbers", names, [module.numbers for module in modules])
+
+
+@bars_of.register
 def _(guessed: MaskPredictions) -> Bars:
     rows = guesses_of(guessed)
     several = len(guessed.masks) > 1
@@ -169,7 +219,7 @@ def _(comparison: EncoderComparison) -> Bars:
 def _(pair: NextSentence) -> Bars:
     numbers = (pair.probability, 1 - pair.probability)
     title = "Does the second text follow the first?"
-    return Bars(title, "probability", ("is next", "is not next"), numbers, 1.0)
+    return Bars(title, "probability", NEXT_OR_NOT, numbers, 1.0)
 
 
 @bars_of.register
@@ -180,9 +230,22 @@ def _(tagging: Tagging) -> Bars:
 
 
 @bars_of.register
+def _(done: LabelledIndex) -> Bars:
+    names, numbers = list(map(one_line, done.counts)), list(done.counts.values())
+    return Bars(f"Passages by {one_line(done.name)}", "passages", names, numbers)
+
+
+@bars_of.register
+def _(done: TagReport) -> Bars:
+    names = [one_line(field.field) for field in done.fields]
+    title = f"Mentions in {done.annotated:,} passages"
+    return Bars(title, "mentions", names, [field.mentions for field in done.fields])
+
+
+@bars_of.register
 def _(reply: Answers) -> Bars:
-    spans = spans_of(reply)
-    names, scores = [one_line(span.text) for span in spans], [span.score for span in spans]
+    names = [one_line(span.text) for span in reply.spans]
+    scores = [span.score for span in reply.spans]
     title = one_line(reply.question) if reply.answers else no_answer(reply)
     return Bars(title, 'probability against "no answer"', names, scores, 1.0)
 
@@ -195,8 +258,3 @@ def guesses_of(guessed: MaskPredictions) -> list[tuple[int, Guess]]:
         label = [mask.label] if mask.label and mask.label.id not in ids else []
         rows += [(number, guess) for guess in (*mask.guesses, *label)]
     return rows
-
-
-def spans_of(reply: Answers) -> tuple[Answer, ...]:
-    """Return the answers; without any, the span that is nearest to being one."""
-    return reply.answers or ((reply.nearest,) if reply.nearest else ())

@@ -1,12 +1,12 @@
 """Inspection of a model for a terminal and as JSON.
 
 It includes tokens and layers, the computation of one head, a word in several contexts, tokens of two
-texts with equal vectors, and the tensors and vocabulary of a model.
+texts with equal vectors, and the vocabulary of a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -365,32 +365,6 @@ def cosines_by_distance(rows: Positions) -> list[tuple[str, str, str]]:
 def where_positions_come_from(rows: Positions) -> str:
     """Return a sentence about the two columns of cosines."""
     return f"Mean cosines of two positions: in the table of {one_line(rows.model)}, and by sine and cosine waves."
-
-
-@as_text
-def parameters(canvas: Canvas, tensors: Mapping[str, Any]) -> None:
-    """Draw name, shape and type of each tensor."""
-    numbers = sum(tensor.size for tensor in tensors.values())
-    canvas.line(f"{len(tensors)} tensors, {numbers:,} numbers", style="bold")
-    canvas.gap()
-    table = grid("tensor", number("shape"), number("numbers"), header="dim")
-    for name, tensor in tensors.items():
-        table.add_row(one_line(name), " x ".join(map("{:,}".format, tensor.shape)), f"{tensor.size:,}")
-    canvas.table(table)
-
-
-def parameters_json(tensors: Mapping[str, Any]) -> str:
-    """Return name -> shape and type of each tensor as JSON."""
-    return json.document(
-        {name: {"shape": tensor.shape, "dtype": str(tensor.dtype)} for name, tensor in tensors.items()}
-    )
-
-
-@as_text
-def modules(canvas: Canvas, tree: str) -> None:
-    """Draw the tree of a model's modules as PyTorch prints it."""
-    for line in tree.splitlines():
-        canvas.line(line, whole=True)
 
 
 @as_text

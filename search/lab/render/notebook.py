@@ -1,18 +1,17 @@
-"""Display of the laboratory's records in a notebook; registers them with `search.render.notebook`."""
+"""Results of the laboratory in a terminal and as plots; with their HTML and tables, what `LabRecord` needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from search.lab.records.encoder_comparisons import CosineShares, EncoderComparison, TextComparison
+from search.lab.records.encoder_comparisons import EncoderComparison, TextComparison
 from search.lab.records.inspections import (
     Attention,
     ContextualCosines,
+    Decoding,
     EqualRows,
     HeadAtWork,
     Inspection,
@@ -21,79 +20,70 @@ from search.lab.records.inspections import (
     Tokenization,
     Vocabulary,
 )
-from search.lab.records.lab_record import LabRecord
+from search.lab.records.lab_record import LabRecord, TableRecord
+from search.lab.records.model_parts import ModelParameters, ModuleTree
 from search.lab.records.predictions import (
     Answers,
+    AnswerUnit,
+    LabelExplanation,
+    LabelledIndex,
     Labelling,
+    LabelTraining,
     MaskPredictions,
     NextSentence,
     Tagging,
+    TagReport,
 )
 from search.lab.records.probes import LayerProbes
-from search.lab.render import comparing, inspection, predictions, probing
-from search.lab.render.attention import attention_grid, rows_line
-from search.lab.render.drawings import bars_of, grid_of, guesses_of, paired_bars_of, spans_of
-from search.lab.render.inspection import (
-    compared,
-    cosines_by_distance,
-    embedding_lengths,
-    lines_below_batch,
-    lines_below_work,
-    model_line,
-    pooler_line,
-    title_of_work,
-    vocabulary_facts,
-    what_was_compared,
-    where_positions_come_from,
-)
+from search.lab.records.training import TrainingReport
+from search.lab.render import comparing, inspection, model_parts, predictions, probing, training
+from search.lab.render.attention import attention_grid, last_layer
+from search.lab.render.drawings import bars_of, grid_of, paired_bars_of
+from search.lab.render.frames import frame
+from search.lab.render.html_forms import MOST_LINES, MOST_WORDS, html
 from search.lab.render.pages import attention as attention_page
-from search.lab.render.predictions import (
-    around,
-    cells_of_guess,
-    line_below_labels,
-    lines_below_guesses,
-    lines_below_pair,
-    no_answer,
-    probability,
-    right_for,
-)
-from search.render.evaluation import interval
-from search.render.format import fixed, letters, where
-from search.render.grid import Grid
-from search.render.notebook import MOST_SENTENCES, as_dict, cell, frame, html, matrix, meter, plot, table
-from search.render.page.document import document, isolated, text
+from search.lab.render.predictions import label_explanation
+from search.render.notebook import as_dict, plot
+from search.render.page.document import document
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 
 __all__ = ["as_dict", "frame", "head_view", "html", "plot", "terminal"]
 
-MOST_WORDS = 20  # of a text with two encoders; the others are counted together
-MOST_LINES = 60  # of a result in a terminal, and of the tables of a result in a notebook
 _LAST_LINES = 5  # of a result that is cut: the sentences below its table
 _FEWEST_TOKENS = 5  # in a table of an inspection
-_TERMINAL: dict[type[LabRecord], Callable[..., str]] = {
+_TERMINAL: dict[type[TableRecord], Callable[..., str]] = {
     Answers: predictions.answers,
+    Attention: last_layer,
+    ContextualCosines: inspection.contexts,
+    Decoding: inspection.decoded,
     EncoderComparison: comparing.encoder_comparison,
     EqualRows: inspection.equal_rows,
     HeadAtWork: inspection.head_at_work,
     Inspection: inspection.inspection,
+    LabelExplanation: label_explanation,
+    LabelledIndex: predictions.labelled_index,
+    LabelTraining: training.label_training,
     Labelling: predictions.labelling,
     LayerProbes: probing.layer_probes,
     MaskPredictions: predictions.filled,
+    ModelParameters: model_parts.parameters,
+    ModuleTree: model_parts.modules,
     NextSentence: predictions.next_sentence,
     PaddedBatch: inspection.padded,
     Positions: inspection.positions,
     Tagging: predictions.tagged,
+    TagReport: predictions.tag_report,
     TextComparison: comparing.text_comparison,
     Tokenization: inspection.tokenization,
+    TrainingReport: training.training,
     Vocabulary: inspection.vocabulary,
 }
 
 
-def terminal(record: LabRecord) -> str:
+def terminal(record: TableRecord) -> str:
     """Return a result as the table of its command, at most `MOST_LINES` lines; a line counts what is left out."""
     lines = _TERMINAL[type(record)](record).splitlines()
     if isinstance(record, Inspection) and len(lines) > MOST_LINES:
@@ -108,336 +98,6 @@ def terminal(record: LabRecord) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _result(*parts: str, notes: Sequence[str] = ()) -> str:
-    """Return parts of HTML, and below them a paragraph for each note."""
-    return f"<div>{''.join(parts)}{''.join(f'<p>{text(note)}</p>' for note in notes if note)}</div>"
-
-
-def _title(title: str) -> str:
-    return f"<h4>{isolated(title)}</h4>"
-
-
-def _texts(*texts: str) -> str:
-    """Return texts as paragraphs, with letters if there are several."""
-    names = [f"{letters(i)} " if len(texts) > 1 else "" for i in range(len(texts))]
-    return "".join(
-        f"<p><b>{name}</b>{isolated(value)}</p>" for name, value in zip(names, texts, strict=True)
-    )
-
-
-def _first(head: Sequence[str], rows: Sequence[Sequence[str]], most: int = MOST_LINES - 1) -> str:
-    """Return a table of the first rows, and a line that counts the others."""
-    rest = f"<p>{len(rows) - most:,} further lines are left out.</p>" if len(rows) > most else ""
-    return table(head, rows[:most]) + rest
-
-
-def _first_cells(drawn: Grid, title: bool = True) -> str:
-    """Return the first rows and columns of a matrix, with its title, and a line that counts all."""
-    rows, columns = MOST_LINES - 1, MOST_LINES
-    visible = replace(
-        drawn,
-        rows=drawn.rows[:rows],
-        columns=drawn.columns[:columns],
-        cells=drawn.cells[:rows, :columns],
-        texts=[texts[:columns] for texts in drawn.texts[:rows]],
-    )
-    n, m = drawn.cells.shape
-    part = "" if visible.cells.shape == (n, m) else f"<p>The first of {n:,} rows x {m:,} columns.</p>"
-    return f"{_title(drawn.title) if title else ''}{matrix(visible)}{part}"
-
-
-@html.register
-def _(inspected: Inspection) -> str:
-    names, lengths = embedding_lengths(inspected)
-    head = ("", *_TOKEN_HEAD, *(f"|{text(name)}|" for name in names))
-    rows = [
-        (*cells, *(f"{length:.3f}" for length in of_token))
-        for cells, of_token in zip(_token_cells(inspected), lengths, strict=True)
-    ]
-    layers = _first_cells(grid_of(inspected))
-    most = max(MOST_LINES - len(inspected.states) - 1, 10)
-    shape = " x ".join(map(str, inspected.states.shape))
-    return _result(
-        _texts(*inspected.texts),
-        _title("Tokens, and the lengths of their vectors in the embedding layer"),
-        _first(head, rows, most),
-        layers,
-        notes=(
-            f"Hidden states: {shape}; layer 0 is the embedding layer.",
-            f"Pooler: {pooler_line(inspected)}",
-            model_line(inspected.model),
-        ),
-    )
-
-
-_TOKEN_HEAD = ("token", "id", "characters", "word", "segment")
-
-
-def _token_cells(read: Inspection | Tokenization) -> list[tuple[str, ...]]:
-    """Return a row of cells for each token: its position, and the columns of `_TOKEN_HEAD`."""
-    return [
-        (
-            str(i),
-            f"<small>{isolated(token.text)}</small>" if token.special else isolated(token.text),
-            str(token.id),
-            "" if token.special else f"{token.start}-{token.end}",
-            cell(token.word),
-            str(token.segment),
-        )
-        for i, token in enumerate(read.tokens)
-    ]
-
-
-@html.register
-def _(read: Tokenization) -> str:
-    words = [
-        f"{word.text} is spelled by {' '.join(read.tokens[i].text for i in word.tokens)}."
-        for word in read.words
-        if word.split
-    ]
-    split = " ".join(words[:MOST_LINES])
-    note = f"{len(read.tokens)} tokens of a vocabulary of {read.vocabulary:,} entries. {split}"
-    return _result(_texts(*read.texts), _first(("", *_TOKEN_HEAD), _token_cells(read)), notes=(note,))
-
-
-@html.register
-def _(summary: Vocabulary) -> str:
-    bars = bars_of(summary)
-    counts = dict(zip(bars.names, bars.numbers, strict=True))
-    rows = [
-        (text(name), isolated(value), meter(counts.get(name, 0) / bars.full))
-        for name, value in vocabulary_facts(summary)
-    ]
-    return _result(table(("", "", ""), rows))
-
-
-@html.register
-def _(rows: Positions) -> str:
-    cells = [
-        (distance, learned, meter(float(learned)), formula, meter(float(formula)))
-        for distance, learned, formula in cosines_by_distance(rows)
-    ]
-    head = ("distance", "learned", "", "formula", "")
-    n, d = rows.learned.shape
-    return _result(
-        _title(f"{n} positions, {d} dimensions"),
-        table(head, cells),
-        notes=(where_positions_come_from(rows), "The vectors and all cosines: .plot()"),
-    )
-
-
-@html.register
-def _(batch: PaddedBatch) -> str:
-    grid = grid_of(batch)
-    texts = [
-        [f"{piece} {id_}" for piece, id_ in zip(*row, strict=True)]
-        for row in zip(batch.tokens, batch.ids.tolist(), strict=True)
-    ]
-    notes = (*lines_below_batch(batch), f"Last layer of {batch.model}.")
-    return _result(_texts(*batch.texts), _first_cells(replace(grid, texts=texts)), notes=notes)
-
-
-@html.register
-def _(work: HeadAtWork) -> str:
-    lengths = np.linalg.norm(work.values, axis=1)
-    numbers = zip(work.tokens, work.products, work.scaled, work.weights, lengths, strict=True)
-    rows = [
-        (str(i), isolated(token.text), fixed(a, 3), fixed(b, 3), f"{c:.4f}", meter(c), f"{d:.3f}")
-        for i, (token, a, b, c, d) in enumerate(numbers)
-    ]
-    head = ("", "token", "q.k", f"/ sqrt({work.query.size})", "softmax", "", "|v|")
-    return _result(_title(title_of_work(work)), _first(head, rows), notes=lines_below_work(work))
-
-
-@html.register
-def _(pair: EqualRows) -> str:
-    cells = grid_of(pair)
-    return _result(_texts(*pair.texts), _first_cells(cells), notes=(f"By {pair.model}.",))
-
-
-@html.register
-def _(guessed: MaskPredictions) -> str:
-    rows = [
-        (str(mask), *map(text, cells_of_guess(guess)), meter(guess.probability))
-        for mask, guess in guesses_of(guessed)
-    ]
-    labels = [
-        f"Mask {i}: '{mask.label.word}' has rank {mask.label.rank:,}, probability "
-        f"{probability(mask.label.probability)}, loss {mask.label.loss:.4f}."
-        for i, mask in enumerate(guessed.masks, 1)
-        if mask.label
-    ]
-    notes = (
-        " ".join(labels),
-        *lines_below_guesses(guessed),
-        right_for(guessed.held_out),
-        f"By {guessed.model}.",
-    )
-    head = ("mask", "word", "rank", "probability", "logit", "")
-    return _result(_texts(guessed.text), _first(head, rows), notes=notes)
-
-
-@html.register
-def _(pair: NextSentence) -> str:
-    bars = bars_of(pair)
-    rows = [
-        (name, probability(number), f"{logit:.3f}", meter(number))
-        for name, number, logit in zip(bars.names, bars.numbers, pair.logits, strict=True)
-    ]
-    notes = (*lines_below_pair(pair), right_for(pair.held_out), f"By {pair.model}.")
-    cells = table(("", "probability", "logit", ""), rows)
-    return _result(_texts(pair.first, pair.second), cells, notes=notes)
-
-
-@html.register
-def _(tagging: Tagging) -> str:
-    rows = [
-        (
-            isolated(word.text),
-            isolated(" ".join(word.tokens)),
-            isolated(word.label),
-            f"{word.score:.4f}",
-            meter(word.score),
-            f"{word.start}-{word.end}",
-        )
-        for word in tagging.words
-    ]
-    mentions = ", ".join(f"{mention.text} [{mention.field}]" for mention in tagging.mentions[:MOST_LINES])
-    notes = (
-        f"Entities: {mentions or 'none'}." if tagging.task == "ner" else "",
-        f"By {tagging.model}; a word has the class of its first token.",
-        right_for(tagging.held_out),
-    )
-    head = ("word", "tokens", "class", "score", "", "characters")
-    return _result(_texts(tagging.text), _first(head, rows), notes=notes)
-
-
-@html.register
-def _(labelled: Labelling) -> str:
-    grid = grid_of(labelled)
-    return _result(_first_cells(grid), notes=(line_below_labels(labelled), right_for(labelled.held_out)))
-
-
-@html.register
-def _(reply: Answers) -> str:
-    rows = []
-    for span in spans_of(reply):
-        before, after = around(span)
-        rows.append(
-            (
-                str(span.rank or ""),
-                f"{span.score:.3f}",
-                meter(span.score),
-                f"{span.margin:+.2f}",
-                isolated(where(span) if span.path else f"line {span.line_start}"),
-                f"{text(before)}<b>{isolated(span.text)}</b>{text(after)}",
-            )
-        )
-    head = ("rank", "score", "", 'margin over "no answer"', "place", "passage")
-    notes = ("" if reply.answers else no_answer(reply), right_for(reply.held_out), f"By {reply.model}.")
-    return _result(_texts(reply.question), _first(head, rows) if rows else "", notes=notes)
-
-
-@html.register
-def _(pair: TextComparison) -> str:
-    settings = zip("AB", (pair.first, pair.second), strict=True)
-    notes = (
-        *(f"{name}: {comparing.described(setting)}." for name, setting in settings),
-        *(f"{name}: {standing}." for name, standing in comparing.standings(pair)),
-    )
-    return _result(
-        *(f"<p><b>text {i} </b>{isolated(value)}</p>" for i, value in enumerate(pair.texts, 1)),
-        _share_table(pair.shares, MOST_WORDS),
-        notes=notes,
-    )
-
-
-def _share_table(shares: CosineShares, most: int) -> str:
-    """Return a table of both addends of the words with the largest differences, and of their sums."""
-    rows = comparing.share_rows(shares, most)
-    largest = max((abs(addend) for _, *addends in rows for addend in addends), default=0.0) or 1.0
-    cells: list[tuple[str, ...]] = [
-        (
-            isolated(name),
-            f"{first:+.4f}",
-            meter(first / largest, signed=True),
-            f"{second:+.4f}",
-            meter(second / largest, signed=True),
-            f"{second - first:+.4f}",
-        )
-        for name, first, second in rows
-    ]
-    first, second = (sum(addends) for addends in zip(*(row[1:] for row in rows), strict=True))
-    cells.append(("<b>sum</b>", f"{first:+.4f}", "", f"{second:+.4f}", "", f"{second - first:+.4f}"))
-    return table(("word", "in A", "", "in B", "", "B - A"), cells)
-
-
-@html.register
-def _(comparison: EncoderComparison) -> str:
-    rows = [
-        (
-            isolated(query.query),
-            f"{query.overlap:.2f}",
-            meter(query.overlap),
-            f"{query.correlation:.2f}",
-            isolated(", ".join(where(change.passage) for change in query.gained)),
-            isolated(", ".join(where(change.passage) for change in query.lost)),
-        )
-        for query in comparison.queries
-    ]
-    head = ("query", "in both", "", "correlation", "only in B", "only in A")
-    parts = [f"<p>{text(f'{name}: {value}')}</p>" for name, value in comparing.facts_of(comparison)]
-    parts.append(_first(head, rows))
-    for query in comparison.queries:
-        if query.most_changed and query.above_mean:
-            moved = comparing.moved_line(query.most_changed, query.above_mean)
-            parts += [
-                _title(query.query),
-                f"<p>{text(moved)}</p>",
-                _share_table(query.above_mean, MOST_WORDS),
-            ]
-    return _result(*parts)
-
-
-@html.register
-def _(probes: LayerProbes) -> str:
-    parts = [_title(probing.probes_line(probes))]
-    most = max(MOST_LINES // len(probes.tasks) - 1, 5)
-    for task in probes.tasks:
-        rows = [
-            (
-                str(score.layer),
-                f"{score.accuracy.mean:.3f}",
-                meter(score.accuracy.mean),
-                interval(score.accuracy),
-                f"{score.control.mean:.3f}",
-                f"{score.selectivity:+.3f}",
-            )
-            for score in task.layers
-        ]
-        head = ("layer", "accuracy", "", "95 % interval", "control", "selectivity")
-        facts = "; ".join(f"{name}: {value}" for name, value in probing.task_facts(task))
-        parts.append(
-            f"<p>{text(facts)}</p>{_first(head, rows, most)}<p>{text(probing.best_line(task))}</p>"
-        )
-    return _result(*parts, notes=("Lines by layer: .plot()",))
-
-
-@html.register
-def _(attention: Attention) -> str:
-    drawn = attention_grid(attention, None, None)
-    if len(drawn.rows) > MOST_SENTENCES:
-        return f"<p>{text(repr(attention))}. Use .head_view(), .plot() or .to_pandas().</p>"
-    title = f"{drawn.title}; all heads: .head_view()"
-    return f"<div><h4>{text(title)}</h4>{matrix(drawn)}<p>{text(rows_line(attention))}</p></div>"
-
-
-@html.register
-def _(cosines: ContextualCosines) -> str:
-    cells = grid_of(cosines)
-    return _result(_texts(*cosines.texts), _first_cells(cells), notes=(what_was_compared(cosines),))
-
-
 def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
     """Return the page of attention in a frame of its own, so that its scripts and styles stay inside."""
     page = str(document(attention_page(attention, layer, head)))
@@ -447,7 +107,9 @@ def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
 
 @plot.register(EqualRows)
 @plot.register(Inspection)
+@plot.register(LabelExplanation)
 @plot.register(Labelling)
+@plot.register(LabelTraining)
 @plot.register(PaddedBatch)
 def _(record: LabRecord, ax: Axes | None) -> Axes:
     from search.render.picture import heat_map
@@ -455,15 +117,18 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
     return heat_map(ax, grid_of(record))
 
 
-@plot.register(Answers)
 @plot.register(EncoderComparison)
 @plot.register(HeadAtWork)
+@plot.register(LabelledIndex)
 @plot.register(MaskPredictions)
+@plot.register(ModelParameters)
+@plot.register(ModuleTree)
 @plot.register(NextSentence)
 @plot.register(Tagging)
+@plot.register(TagReport)
 @plot.register(Tokenization)
 @plot.register(Vocabulary)
-def _(record: LabRecord, ax: Axes | None) -> Axes:
+def _bars(record: LabRecord, ax: Axes | None) -> Axes:
     from search.render.picture import bar_chart
 
     bars = bars_of(record)
@@ -475,16 +140,32 @@ def _(record: LabRecord, ax: Axes | None) -> Axes:
     return bar_chart(ax, bars)
 
 
+@plot.register(Answers)
+def _(reply: Answers, ax: Axes | None, *, by: AnswerUnit, rank: int) -> Axes:
+    if by == "answer":
+        return _bars(reply, ax)
+    from search.lab.render.picture import answer_chart
+
+    return answer_chart(ax, reply.span(rank))
+
+
+@plot.register(TrainingReport)
+def _(done: TrainingReport, ax: Axes | None) -> Axes:
+    from search.lab.render.picture import training_curves
+
+    return training_curves(ax, done)
+
+
 @plot.register(TextComparison)
 def _(pair: TextComparison, ax: Axes | None) -> Axes:
-    from search.lab.render.picture import paired_bar_chart
+    from search.lab.render.charts import paired_bar_chart
 
     return paired_bar_chart(ax, paired_bars_of(pair, MOST_WORDS))
 
 
 @plot.register(LayerProbes)
 def _(probes: LayerProbes, ax: Axes | None) -> Axes:
-    from search.lab.render.picture import layer_curves
+    from search.lab.render.charts import layer_curves
 
     return layer_curves(ax, probes)
 
@@ -518,19 +199,3 @@ def _(
     from search.render.picture import heat_map
 
     return heat_map(ax, attention_grid(attention, layer, head, limit or 0))
-
-
-@frame.register(ContextualCosines)
-def _(cosines: ContextualCosines) -> DataFrame:
-    import pandas
-
-    return pandas.DataFrame(dict(zip(*compared(cosines), strict=True))).rename_axis("layer")
-
-
-@frame.register(Attention)
-def _(attention: Attention, *, layer: int | None, head: int | None) -> DataFrame:
-    import pandas
-
-    weights = attention_grid(attention, layer, head)
-    names = [f"{i}:{name}" for i, name in enumerate(weights.rows)]
-    return pandas.DataFrame(weights.cells, names, names)

@@ -11,7 +11,13 @@ from search.lab.records.inspections import Attention, Decoding, Inspection
 from search.lab.records.predictions import Answers, Tagging
 from search.lab.render.attention import CAVEATS, rows_line
 from search.lab.render.inspection import model_line, turned_rows
-from search.lab.render.predictions import right_for
+from search.lab.render.predictions import (
+    LIKELIEST,
+    class_of_a_word,
+    likeliest_ends,
+    right_for,
+    title_of_window,
+)
 from search.render.page.comparison import Form
 from search.render.page.document import Page, drawn
 
@@ -80,7 +86,8 @@ def tags(tagging: Tagging) -> Page:
     """Return the page of a text with its entities or parts of speech, and the class of each word."""
     spans = [(mention.start, mention.end, mention.field) for mention in tagging.mentions]
     texts, how_good = [(_pieces(tagging.text, spans), None)], right_for(tagging.held_out)
-    body = drawn("marked.html", tagging=tagging, texts=texts, right_for=how_good)
+    words = class_of_a_word(tagging)
+    body = drawn("marked.html", tagging=tagging, texts=texts, class_of_a_word=words, right_for=how_good)
     title = "Entities" if tagging.task == "ner" else "Parts of speech"
     return Page(title, title, body)
 
@@ -88,11 +95,19 @@ def tags(tagging: Tagging) -> Page:
 def answers(reply: Answers) -> Page:
     """Return the page of the answers to a question, each marked in its passage."""
     texts = []
-    for answer in reply.answers or ((reply.nearest,) if reply.nearest else ()):
+    for answer in reply.spans:
         start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
         label = f"answer {answer.rank}" if answer.rank else "closest candidate"
         texts.append((_pieces(answer.passage, [(start, end, label)]), answer))
-    body = drawn("marked.html", reply=reply, texts=texts, right_for=right_for(reply.held_out))
+    body = drawn(
+        "marked.html",
+        reply=reply,
+        texts=texts,
+        head=LIKELIEST,
+        ends=likeliest_ends(reply.span()) if reply.spans else [],
+        title_of_ends=title_of_window(reply.span()) if reply.spans else "",
+        right_for=right_for(reply.held_out),
+    )
     return Page(reply.question, reply.question, body)
 
 

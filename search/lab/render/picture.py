@@ -1,7 +1,7 @@
-"""Pictures drawn with matplotlib (extra `pictures`): attention, position vectors, probes, words with two encoders.
+"""Pictures of attention, of positions, of answers and of training runs, drawn with matplotlib (extra `pictures`).
 
-attention(...), positions(...), layer_probes(...), text_comparison(...)  ->  the bytes of a PNG
-position_map(...), layer_curves(...), paired_bar_chart(...)  ->  axes of matplotlib
+attention(...), positions(...), answer(...)  ->  the bytes of a PNG
+position_map(...), answer_chart(...), training_curves(...)  ->  axes of matplotlib
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.lab.records.encoder_comparisons import TextComparison
 from search.lab.records.inspections import Attention, Positions
-from search.lab.records.probes import LayerProbes, ProbeTask
+from search.lab.records.predictions import Answer, Answers, ReaderWindow
+from search.lab.records.training import TrainingReport
 from search.lab.render.attention import CAVEATS, attention_grid, rows_line
-from search.lab.render.comparing import standings
-from search.lab.render.drawings import PairedBars, paired_bars_of
-from search.lab.render.probing import best_line, probes_line
+from search.lab.render.predictions import no_answer, probability
 from search.render.format import one_line, shortened
 from search.render.picture import WIDEST, beyond, figure_size, heat_map, new_figure, png, style
 
@@ -26,9 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SOURCES = ("learned", "formula")
-_LINE_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
-_PAIR_COLOURS = ("#8a939e", "#2f6fd0")
-_LONGEST_NAME = 32
+MOST_BARS = 60  # tokens of a passage in the picture of an answer
+_BAR, _CHOSEN, _SPAN = "#8fb3ea", "#b56c00", "#f6e3c5"
+_LOSS = "#2f6fd0"
+_ROW = 1.3  # height of a row of bars with the space above it, in heights of the longest bar
+_LONGEST_TOKEN, _LONGEST_TITLE = 16, 60
+_INCHES = 0.24  # of a token
 
 
 @style()
@@ -84,91 +85,109 @@ def position_map(ax: Axes | None, rows: Positions, source: str, matrix: str) -> 
 
 
 @style()
-def layer_probes(probes: LayerProbes) -> bytes:
-    """Return the accuracy of probes by layer as a PNG."""
-    figure = new_figure((8, 5))
-    layer_curves(figure.subplots(), probes)
-    notes = [f"{one_line(task.name)}: {best_line(task)}" for task in probes.tasks]
-    notes.append(
-        "Bands are 95 % intervals. Dashed: the most frequent label. Dotted: random labels of word forms."
-    )
-    return png(figure, "Probes by layer", [], notes, WIDEST)
+def answer(reply: Answers) -> bytes:
+    """Return where the best answer begins and ends as a PNG: two rows of bars over the tokens of its passage."""
+    span = reply.span()
+    figure = new_figure((_width(span), 4))
+    answer_chart(figure.subplots(), span)
+    head = [f"Question: {reply.question}", "" if reply.answers else no_answer(reply)]
+    notes = [
+        f"Bars are probabilities: a softmax over the tokens of the passage and {span.window.tokens[0]}, "
+        "which means that there is no answer.",
+        _tokens_drawn(span),
+        f"By {reply.model}.",
+    ]
+    return png(figure, f"Answer: {span.text}", head, notes, WIDEST)
 
 
-def layer_curves(ax: Axes | None, probes: LayerProbes) -> Axes:
-    """Draw the accuracy by layer, a line for each task with a band for its interval.
+def answer_chart(ax: Axes | None, span: Answer) -> Axes:
+    """Draw the probabilities of the first and the last token of an answer into axes; None creates a pyplot figure.
 
-    The majority label is a dashed line in the same colour, the control task of words a dotted one.
+    The bars of the span's own ends have another colour and their numbers, and its tokens another background.
     """
     if ax is None:
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+        _, ax = pyplot.subplots(figsize=(_width(span), 4), layout="constrained")
+    window, places = span.window, _places(span)
+    rows = {"end": window.end_probabilities, "start": window.start_probabilities}
+    longest = max(float(row[[*places]].max()) for row in rows.values())
     with style():
-        for number, task in enumerate(probes.tasks):
-            _draw_task(ax, task, _LINE_COLOURS[number % len(_LINE_COLOURS)])
-        layers = [score.layer for score in probes.tasks[0].layers]
-        ax.set_xticks(layers if len(layers) <= 26 else layers[::2])
-        ax.set_ylim(0, 1)
-        ax.set(xlabel="layer (0 is the embedding layer)", ylabel="accuracy on held-out examples")
-        ax.set_title(probes_line(probes), loc="left", weight="bold")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.3)
-        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+        inside = [places[i] for i in range(span.first, span.last + 1) if i in places]
+        ax.axvspan(inside[0] - 0.5, inside[-1] + 0.5, color=_SPAN, zorder=0)
+        ticks: list[tuple[float, str]] = []
+        for number, (name, row) in enumerate(rows.items()):
+            base, chosen = number * _ROW, span.first if name == "start" else span.last
+            ax.axhline(base, color="black", linewidth=0.8)
+            for position, place in places.items():
+                height = float(row[position]) / longest
+                ax.bar(place, height, bottom=base, color=_CHOSEN if position == chosen else _BAR)
+            height = float(row[chosen]) / longest
+            ax.text(places[chosen], base + height + 0.02, probability(float(row[chosen])), ha="center")
+            ticks += [(base, f"{name}  0"), (base + 1, probability(longest))]
+        ax.set_yticks([place for place, _ in ticks], [label for _, label in ticks])
+        end = max(places.values()) + 1
+        labels = {place: _label(window, position) for position, place in places.items()}
+        if window.candidates[-1] not in places:
+            end += 1
+        ax.set_xticks(range(end), [labels.get(i, "…") for i in range(end)], rotation=90, fontsize=8)
+        ax.set_xlim(-0.7, end - 0.3)
+        ax.set_ylim(0, 2 * _ROW)
+        title = "Answer" if span.rank else "Closest candidate"
+        title = f"{title}: {shortened(one_line(span.text), _LONGEST_TITLE)}"
+        ax.set_title(title, loc="left", weight="bold", wrap=True)
+        ax.spines[["top", "right", "bottom"]].set_visible(False)
     return ax
 
 
-def _draw_task(ax: Axes, task: ProbeTask, colour: str) -> None:
-    layers = [score.layer for score in task.layers]
-    accuracies = [score.accuracy for score in task.layers]
-    name = shortened(one_line(task.name), _LONGEST_NAME)
-    ax.fill_between(
-        layers, [a.low for a in accuracies], [a.high for a in accuracies], color=colour, alpha=0.2, lw=0
-    )
-    ax.plot(layers, [a.mean for a in accuracies], color=colour, marker="o", ms=4, label=name)
-    ax.axhline(task.majority_accuracy, color=colour, ls="--", lw=1, label=f"{name}: majority")
-    if task.unit == "word":
-        controls = [score.control.mean for score in task.layers]
-        ax.plot(layers, controls, color=colour, ls=":", lw=1.5, label=f"{name}: control")
+def _places(span: Answer) -> dict[int, int]:
+    """Return position in the window -> place in the picture: of [CLS], and of the tokens around the span.
+
+    Where tokens are left out after [CLS], one place stays free.
+    """
+    none, *tokens = span.window.candidates
+    middle = tokens.index(span.first) + (span.last - span.first) // 2
+    begin = max(min(middle - MOST_BARS // 2, len(tokens) - MOST_BARS), 0)
+    first = 2 if begin else 1
+    return {none: 0} | {
+        position: place for place, position in enumerate(tokens[begin : begin + MOST_BARS], first)
+    }
 
 
-@style()
-def text_comparison(compared: TextComparison, most: int = 20) -> bytes:
-    """Return the contributions of a text's words with both encoders as a PNG; beyond `most`, the rest together."""
-    drawn = replace(paired_bars_of(compared, most), title="")  # the text is above
-    figure = new_figure((8, _height(drawn)))
-    paired_bar_chart(figure.subplots(), drawn)
-    head = [f"{name}: {text}" for name, text in zip(("text 1", "text 2"), compared.texts, strict=True)]
-    notes = [f"{name}: {standing}." for name, standing in standings(compared)]
-    return png(figure, "Two encoders", head, notes, WIDEST)
+def _tokens_drawn(span: Answer) -> str:
+    """Return a note on the tokens that are left out; "" if there are none."""
+    tokens, drawn = len(span.window.candidates) - 1, len(_places(span)) - 1
+    return "" if drawn == tokens else f"{drawn} of {tokens:,} tokens are drawn, those around the answer."
 
 
-def paired_bar_chart(ax: Axes | None, drawn: PairedBars) -> Axes:
-    """Draw two horizontal bars for each name, the first name at the top."""
+def _width(span: Answer) -> float:
+    return max(_INCHES * len(_places(span)) + 1.5, 5.0)
+
+
+def _label(window: ReaderWindow, position: int) -> str:
+    return shortened(one_line(window.tokens[position]), _LONGEST_TOKEN)
+
+
+def training_curves(ax: Axes | None, done: TrainingReport) -> Axes:
+    """Draw the training loss and, on a scale of its own, the primary metric by step; None creates a pyplot figure."""
+    from matplotlib.ticker import MaxNLocator
+
     if ax is None:
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=(7, _height(drawn)), layout="constrained")
+        _, ax = pyplot.subplots(figsize=(6.5, 3.5), layout="constrained")
     with style():
-        lines = np.arange(len(drawn.names))
-        sides = (drawn.first, drawn.second)
-        for shift, numbers, label, colour in zip(
-            (-0.2, 0.2), sides, drawn.labels, _PAIR_COLOURS, strict=True
-        ):
-            bars = ax.barh(lines + shift, numbers, height=0.38, color=colour, label=label)
-            ax.bar_label(bars, [f"{number:+.3f}" for number in numbers], padding=3, fontsize=7)
-        ax.set_yticks(
-            lines, [shortened(one_line(name), _LONGEST_NAME) for name in drawn.names], fontsize=8
+        curves = (
+            (ax, done.losses, "training loss", _LOSS),
+            (ax.twinx(), done.scores, done.primary, _CHOSEN),
         )
-        ax.invert_yaxis()
-        ax.axvline(0, color="black", lw=0.8)
-        ax.margins(x=0.12)
-        ax.set_xlabel(drawn.unit)
-        ax.set_title(shortened(drawn.title, 70), loc="left", weight="bold")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.12), frameon=False, fontsize=8)
+        for axes, curve, name, colour in curves:
+            steps, values = [point.step for point in curve], [point.value for point in curve]
+            axes.plot(steps, values, marker="o", markersize=3, color=colour)
+            axes.set_ylabel(name, color=colour)
+            axes.spines["top"].set_visible(False)
+        ax.axvline(done.kept, color="black", linewidth=0.8, linestyle=":")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel(f"step; the weights of step {done.kept:,} were kept")
+        ax.set_title("Training", loc="left", weight="bold")
     return ax
-
-
-def _height(drawn: PairedBars) -> float:
-    return max(0.38 * len(drawn.names) + 1.6, 2.5)

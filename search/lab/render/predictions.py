@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from rich.table import Column
 from rich.text import Text
@@ -25,6 +26,7 @@ from search.lab.records.predictions import (
 from search.lab.records.training import HeldOut
 from search.records.documents import Annotator, filter_argument, in_filter
 from search.records.tokens import ANY_TEXT
+from search.render import json
 from search.render.format import (
     counted,
     escape,
@@ -37,6 +39,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
+NEXT_OR_NOT = ("is next", "is not next")  # names of the labels 0 and 1
 _TOP = 2  # most likely classes to draw for a text
 
 
@@ -102,8 +105,10 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     named = {"first": pair.first, "second": pair.second, "model": pair.model}
     canvas.facts([(name, one_line(text)) for name, text in named.items()])
     canvas.gap()
-    table = grid(*map(number, ("probability", "is next", "is not next")), header="dim")
-    table.add_row(probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
+    table = grid("", *map(number, ("probability", "logit")), Column(no_wrap=True), header="dim")
+    probabilities = (pair.probability, 1 - pair.probability)
+    for name, share, logit in zip(NEXT_OR_NOT, probabilities, pair.logits, strict=True):
+        table.add_row(name, probability(share), f"{logit:.3f}", bar(share))
     canvas.table(table)
     canvas.gap()
     for line in lines_below_pair(pair):
@@ -176,12 +181,21 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
         table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
         canvas.table(table)
         canvas.gap()
-        residual = abs(why.residual).max()
-        canvas.dim(
-            f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). "
-            f"Each column sums to its logit; residual at most {residual:.1e}."
-        )
+        canvas.dim(line_below_explanation(why))
         canvas.gap()
+
+
+def label_explanation(why: LabelExplanation) -> str:
+    """Return one explanation for a terminal."""
+    return label_explanations([why])
+
+
+def line_below_explanation(why: LabelExplanation) -> str:
+    """Return two sentences: the label with its model, and the residual of the sums."""
+    return (
+        f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). "
+        f"Each column sums to its logit; residual at most {abs(why.residual).max():.1e}."
+    )
 
 
 @as_text
@@ -197,21 +211,30 @@ def tagged(canvas: Canvas, tagging: Tagging) -> None:
             end = mention.end
         canvas.line(text.append(escape(tagging.text[end:])))
         canvas.gap()
-    table = grid("word", "tokens", "class", number("score"), number("offsets"))
+    table = grid("word", "token", "class", number("score"), number("offsets"))
     for word in tagging.words:
-        cells = one_line(word.text), " ".join(map(one_line, word.tokens)), one_line(word.label)
-        style = "dim" if word.label.upper() == "O" else ""
-        table.add_row(*cells, f"{word.score:.4f}", f"{word.start}-{word.end}", style=style)
-    canvas.gap()
+        for i, piece in enumerate(word.pieces):
+            cells = "" if i else one_line(word.text), one_line(piece.text), one_line(piece.label)
+            style = "dim" if i or piece.label.upper() == "O" else ""
+            table.add_row(*cells, f"{piece.score:.4f}", f"{piece.start}-{piece.end}", style=style)
     canvas.table(table)
-    canvas.dim(f"by {one_line(tagging.model)}; a word has the class of its first token")
+    canvas.gap()
+    canvas.dim(class_of_a_word(tagging))
+    canvas.dim(f"By {one_line(tagging.model)}.")
     _draw_right_for(canvas, tagging.held_out)
+
+
+def class_of_a_word(tagging: Tagging) -> str:
+    """Return a sentence about the class of a word; if words are split, also about those of their other tokens."""
+    if any(len(word.pieces) > 1 for word in tagging.words):
+        return "A word has the class of its first token; the classes of its other tokens do not count."
+    return "A word has the class of its first token."
 
 
 @as_text
 def tag_report(canvas: Canvas, done: TagReport) -> None:
     """Draw the number of tagged passages, and the most frequent values by field."""
-    canvas.line(_tagged_line(done), style="bold", whole=True)
+    canvas.line(tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
         table = grid(Column("field", no_wrap=True), number("mentions"), "most frequent")
         for field in done.fields:
@@ -224,7 +247,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
     _draw_right_for(canvas, done.held_out)
 
 
-def _tagged_line(done: TagReport) -> str:
+def tagged_line(done: TagReport) -> str:
     """Return a summary of a tagging run, in one line."""
     kind = "entities" if done.task == "ner" else "parts of speech"
     if not done.tagged:
@@ -244,12 +267,34 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     )
 
 
+def answers_json(reply: Answers) -> str:
+    """Return the answers as JSON, and the logits and probabilities of the tokens of each answer's window."""
+    logits = [_logits(answer) for answer in reply.spans]
+    return json.document(reply, logits=logits)
+
+
+def _logits(answer: Answer) -> dict[str, Any]:
+    window = answer.window
+    names = ("start_logits", "end_logits", "start_probabilities", "end_probabilities")
+    return {
+        "tokens": window.tokens,
+        "spans": window.spans,
+        "first": answer.first,
+        "last": answer.last,
+        **{name: getattr(window, name) for name in names},
+    }
+
+
 _AROUND = 150  # characters of the passage on each side of an answer
 
 
 @as_text
-def answers(canvas: Canvas, reply: Answers) -> None:
-    """Draw each answer with its place, the parts of its score, and the passage around it."""
+def answers(canvas: Canvas, reply: Answers, *, logits: bool = False) -> None:
+    """Draw each answer with its place, the parts of its score, and the passage around it.
+
+    Args:
+        logits: draw the likeliest first and last tokens of the best span, too.
+    """
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
@@ -257,6 +302,8 @@ def answers(canvas: Canvas, reply: Answers) -> None:
         if reply.nearest:
             canvas.title("Closest candidate:")
             _draw_answer(canvas, reply.nearest)
+    if logits and reply.spans:
+        _draw_ends(canvas, reply.span())
     if reply.passages:
         passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
         more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
@@ -284,6 +331,41 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
     canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
     canvas.dim(_sum_line(answer), indent=4)
     canvas.gap()
+
+
+# Head of a table of tokens at which an answer may begin and end.
+LIKELIEST = ("first token", "logit", "probability", "last token", "logit", "probability")
+_ENDS = 5  # tokens in this table
+
+
+def _draw_ends(canvas: Canvas, answer: Answer) -> None:
+    canvas.line(title_of_window(answer), style="bold")
+    columns = (name if "token" in name else number(name) for name in LIKELIEST)
+    canvas.table(grid(*columns, header="dim"), likeliest_ends(answer))
+    canvas.gap()
+
+
+def title_of_window(answer: Answer) -> str:
+    """Return the title of a table of the likeliest tokens, with the number of tokens that it chooses from."""
+    tokens, none = len(answer.window.candidates) - 1, one_line(answer.window.tokens[0])
+    return f"Likeliest first and last tokens: of {tokens:,} in the passage, and {none} for no answer"
+
+
+def likeliest_ends(answer: Answer) -> list[tuple[str, ...]]:
+    """Return the tokens at which the answer most likely begins and ends: logit and probability, likeliest first."""
+    window = answer.window
+    columns: list[list[str]] = []
+    for logits, probabilities in (
+        (window.start_logits, window.start_probabilities),
+        (window.end_logits, window.end_probabilities),
+    ):
+        best = sorted(window.candidates, key=lambda i: -logits[i])[:_ENDS]
+        columns += [
+            [f"{i}:{one_line(window.tokens[i])}" for i in best],
+            [f"{logits[i]:+.2f}" for i in best],
+            [probability(float(probabilities[i])) for i in best],
+        ]
+    return list(zip(*columns, strict=True))
 
 
 def around(answer: Answer) -> tuple[str, str]:

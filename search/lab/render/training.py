@@ -90,12 +90,8 @@ def steps_line(done: TrainingReport) -> str:
 def label_training(canvas: Canvas, trained: LabelTraining) -> None:
     """Draw the metrics, in total and for each class."""
     report = trained.report
-    source = f" of {one_line(trained.source)}" if trained.source else ""
     canvas.line(one_line(trained.name), style="bold")
-    canvas.dim(
-        f"{report.examples:,} examples{source}, {len(report.classes)} labels; logistic regression on embeddings of "
-        f"{one_line(report.model)}, {report.folds}-fold cross-validation"
-    )
+    canvas.dim(examples_line(trained))
     canvas.gap()
     table = grid(Column(no_wrap=True), number("figure"), Column("95 % interval"))
     for name, figure in (("accuracy", report.accuracy), ("macro F1", report.macro_f1)):
@@ -106,6 +102,15 @@ def label_training(canvas: Canvas, trained: LabelTraining) -> None:
     if trained.notes:
         canvas.gap()
     canvas.notes(trained.notes)
+
+
+def examples_line(trained: LabelTraining) -> str:
+    """Return a line with the examples of a linear head and how its metrics were measured."""
+    report, source = trained.report, f" of {one_line(trained.source)}" if trained.source else ""
+    return (
+        f"{report.examples:,} examples{source}, {len(report.classes)} labels; logistic regression on embeddings of "
+        f"{one_line(report.model)}, {report.folds}-fold cross-validation"
+    )
 
 
 def _draw_classes(canvas: Canvas, report: ClassReport) -> None:

@@ -18,6 +18,7 @@ from search.index import searcher_of
 from tests.conftest import REPOSITORY
 from tests.lab.bert.conftest import save_tiny_head
 from tests.lab.bert.test_labelling import LONG, MOODS, head_for, with_config
+from tests.render.test_notebook import Cells, needs
 
 
 @pytest.fixture
@@ -39,6 +40,17 @@ def passages_of(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
             id_: (records[id_].text, vector)
             for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
         }
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_the_report_draws_itself(index: search.Index, head: LinearHead) -> None:
+    report = label_index(index.path, head=head)
+    rows = Cells(report._repr_html_()).rows
+    assert {row[0]: int(row[1]) for row in rows[1:]} == report.counts
+    assert f"mood: {report.labelled} passages labelled" in repr(report)
+    assert [bar.get_width() for bar in report.plot().patches] == list(report.counts.values())
+    assert report.to_pandas()["passages"].to_dict() == report.counts
 
 
 def test_a_head_reads_the_stored_embeddings(index: search.Index, head: LinearHead) -> None:

@@ -114,6 +114,35 @@ def test_answers_are_the_best_of_all_spans_by_the_logits_of_transformers(
     check(result, TEXT)
 
 
+def test_a_window_has_the_logits_of_every_token(reader: str) -> None:
+    """Logits by transformers, and their softmax over [CLS] and the tokens of the text by PyTorch."""
+    import torch
+
+    encoding, *sides = logits_of(reader, QUESTION, TEXT)
+    for span in answer(QUESTION, TEXT, model=reader, answers=5).answers:
+        window = span.window
+        assert list(window.tokens) == encoding.tokens()
+        ours = [0, *(i for i, source in enumerate(encoding.sequence_ids(0)) if source == 1)]
+        assert window.candidates == ours
+        assert [window.spans[i] for i in ours[1:]] == [
+            tuple(encoding.token_to_chars(i)) for i in ours[1:]
+        ]
+        for own, probabilities, logits in (
+            (window.start_logits, window.start_probabilities, sides[0]),
+            (window.end_logits, window.end_probabilities, sides[1]),
+        ):
+            np.testing.assert_allclose(own, logits, atol=1e-6)
+            likely = torch.tensor(logits[ours]).double().softmax(0)
+            np.testing.assert_allclose(probabilities[ours], likely, atol=1e-6)
+            assert probabilities.sum() == pytest.approx(1)
+        assert (span.start_logit, span.end_logit) == (
+            window.start_logits[span.first],
+            window.end_logits[span.last],
+        )
+        (start, _), (_, end) = window.spans[span.first], window.spans[span.last]  # type: ignore[misc]
+        assert TEXT[start:end].strip() == span.text
+
+
 def test_a_long_text_is_read_in_windows(reader: str) -> None:
     lines = [f"{i} {TEXT}" for i in range(12)]
     result = answer(QUESTION, "\n".join(lines), model=reader, answers=50)

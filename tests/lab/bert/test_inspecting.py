@@ -78,7 +78,45 @@ def test_states_and_attention_of_every_family_are_those_of_transformers(
     own = parameters(str(families[kind]))
     assert list(own) == list(tensors)
     assert all(np.array_equal(own[name], tensor.detach()) for name, tensor in tensors.items())
-    assert modules(str(families[kind])) == str(model)
+    sums = (own.numbers, own.in_matrices)
+    assert sums == (inspection.model.parameters, inspection.model.in_matrices)
+    tree = modules(str(families[kind]))
+    assert str(tree) == str(model)
+    by_path = {module.path: module for module in tree.modules}
+    assert by_path[""].numbers == own.numbers
+    for path, module in by_path.items():
+        own_module = model.get_submodule(path.replace("0-1", "0"))  # the layers, which are equal
+        assert (module.kind, module.count) == (type(own_module).__name__, 2 if "0-1" in path else 1)
+        assert module.numbers == module.count * sum(tensor.numel() for tensor in own_module.parameters())
+        assert module.is_leaf == (not list(own_module.children()))
+        assert module.depth == (path.count(".") + 1 if path else 0)
+    assert {path.replace("0-1", "0") for path in by_path} == {
+        path for path, _ in model.named_modules() if ".1." not in path and not path.endswith(".1")
+    }
+
+
+def test_a_bert_base_has_199_tensors(families: dict[str, Path]) -> None:
+    """Shapes of transformers' own model without weights, as arrays of one zero."""
+    import torch
+    import transformers
+
+    with torch.device("meta"):
+        model = transformers.BertModel(transformers.BertConfig())
+    zero = np.zeros((), np.float32)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    tensors = replace(
+        parameters(str(families["bert"])),
+        tensors={name: np.broadcast_to(zero, shape) for name, shape in shapes.items()},
+    )
+    assert (len(tensors), tensors.numbers, tensors.in_matrices) == (199, 109_482_240, 109_360_128)
+    assert tensors.shapes == shapes
+    sums = "199 tensors, 109,482,240 numbers, 109,360,128 of them in matrices"
+    assert repr(tensors).startswith(sums) and len(repr(tensors).splitlines()) == 60
+    html = tensors._repr_html_()
+    assert sums in html and "176 tensors of further layers" in html
+    assert [name for name in tensors if f">{name}<" not in html] == []
+    keys = tensors.to_dict()
+    assert set(keys) == {"model", "numbers", "in_matrices", "shapes"}
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])

@@ -15,6 +15,7 @@ from search import Encoder
 from search.bert import train_labels
 from search.errors import InputError
 from tests.conftest import WORDS, Run
+from tests.render.test_notebook import Cells, needs
 
 KINDS = ("door", "time", "water")
 
@@ -89,6 +90,24 @@ def test_a_head_of_two_classes_is_no_worse_than_the_majority(tiny_model: Path, t
     assert result.head.classes == ("no", "yes") and result.head.coefficients.shape == (2, 32)
     correct = result.head.probabilities(x).argmax(axis=1) == [label == "yes" for _, label in pairs]
     assert correct.mean() >= result.training.report.majority_accuracy
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_the_figures_of_a_head_draw_themselves(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
+    trained = train_labels(pairs, model=str(tiny_model), folds=2)
+    training, report = trained.training, trained.training.report
+    assert repr(trained) == repr(training) and trained._repr_html_() == training._repr_html_()
+    assert f"accuracy  {report.accuracy.mean:.4f}" in repr(training)
+    rows = Cells(training._repr_html_()).rows
+    assert [row[:2] for row in rows[1:4]] == [
+        [row.label, f"{row.precision:.3f}"] for row in report.by_class
+    ]
+    assert [row[1:4] for row in rows[5:8]] == [[str(n) for n in row] for row in report.confusion.tolist()]
+    axes = training.plot()
+    np.testing.assert_array_equal(axes.collections[0].get_array(), report.confusion)
+    assert [text.get_text() for text in axes.texts] == [str(n) for n in report.confusion.ravel()]
+    assert training.to_pandas()["f1"].tolist() == [row.f1 for row in report.by_class]
 
 
 def test_duplicate_texts_count_once_and_contradictory_ones_are_left_out(

@@ -14,6 +14,7 @@ from search.bert import LinearHead, explain_label, label, tokenize
 from search.errors import FingerprintMismatch, InputError, ModelError
 from tests.conftest import save_tiny_bert
 from tests.lab.bert.conftest import save_tiny, save_tiny_head
+from tests.render.test_notebook import Cells, needs
 
 MOODS = ("bad", "good", "neither")
 TEXTS = ["open the door", "the key is in the water", "no", "turn the lock and look for the people"]
@@ -125,6 +126,24 @@ def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> No
     np.testing.assert_allclose(why.by_word.sum(axis=0), why.contributions.sum(axis=0), atol=1e-12)
     assert [word.text for word in why.words][1:3] == ["the", "key"]
     assert why.label == MOODS[int(direct.argmax())]
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_the_addends_of_a_label_draw_themselves(tiny: search.Encoder) -> None:
+    why = explain_label(TEXTS[1], head_for(tiny), encoder=tiny)
+    addends = np.vstack([why.by_word, why.offsets, why.intercepts])
+    lines = [line.split() for line in repr(why).splitlines()]
+    assert [why.words[2].text, *(f"{x:+.4f}" for x in why.by_word[2])] in lines
+    rows = Cells(why._repr_html_()).rows
+    assert rows[0] == ["", *MOODS] and [row[0] for row in rows[1:3]] == ["[CLS]", "the"]
+    cells = np.array([[float(cell) for cell in row[1:]] for row in rows[1 : len(addends) + 1]])
+    np.testing.assert_allclose(cells, addends, atol=0.00501)
+    assert rows[-1] == ["probability", *(f"{x:.4f}" for x in why.probabilities)]
+    np.testing.assert_allclose(why.plot().collections[0].get_array(), addends)
+    table = why.to_pandas()
+    np.testing.assert_allclose(table.sum(axis=0), why.logits - why.residual)
+    assert list(table.columns) == list(MOODS) and list(table.index)[-2:] == ["any text", "intercept"]
 
 
 def test_a_label_that_cannot_be_explained_is_refused(tiny: search.Encoder, tmp_path: Path) -> None:

@@ -98,6 +98,32 @@ def test_the_class_of_a_word_is_that_of_its_first_token(tagger: Path) -> None:
     assert [piece for word in result.words for piece in word.tokens] == encoding.tokens()[1:-1]
 
 
+def test_each_token_of_a_word_has_a_class_of_its_own(tagger: Path) -> None:
+    """The head's class of every token, also of those that do not count for the word, computed by transformers."""
+    import torch
+    from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+    text = "Ada Lovelace wrote to Charles Babbage"
+    result = search.bert.tag(text, model=str(tagger))
+    encoding = AutoTokenizer.from_pretrained(tagger)(
+        text, return_tensors="pt", return_offsets_mapping=True
+    )
+    offsets = encoding.pop("offset_mapping")[0].tolist()[1:-1]
+    with torch.inference_mode():
+        logits = AutoModelForTokenClassification.from_pretrained(tagger)(**encoding).logits[0, 1:-1]
+    likely = logits.double().softmax(-1)
+    pieces = [piece for word in result.words for piece in word.pieces]
+    assert [piece.text for piece in pieces] == encoding.tokens()[1:-1]
+    assert [[piece.start, piece.end] for piece in pieces] == offsets
+    assert [piece.label for piece in pieces] == [BIO[i] for i in likely.argmax(-1).tolist()]
+    assert [piece.score for piece in pieces] == pytest.approx(likely.max(-1).values.tolist(), abs=1e-6)
+    assert [(word.label, word.score) for word in result.words] == [
+        (word.pieces[0].label, word.pieces[0].score) for word in result.words
+    ]
+    others = [piece.label != word.label for word in result.words for piece in word.pieces[1:]]
+    assert any(others), "no token of a word has another class than the word"
+
+
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
 def test_spans_are_exact_in_any_text(kind: str, tmp_path: Path) -> None:
     model = str(save_tagger(tmp_path / kind, BIO, kind))

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from search import bert
 from tests.conftest import Run
 from tests.lab.bert.conftest import save_reader
 from tests.lab.evaluating.test_evaluated_heads import write_squad
+from tests.render.test_notebook import Cells
 
 QUESTION = "where is the key?"
 
@@ -56,6 +58,46 @@ def test_a_page_marks_the_answers(run: Run, indexed: Path, reader: Path, tmp_pat
     for answer in result["answers"]:
         assert f">{answer['text']} <small>answer {answer['rank']}</small></mark>" in html
         assert f"p(start) × p(end) = {answer['probability']:.3f}" in html
+    cells = Cells(html).rows[1:]
+    logits = sorted(result["answers"], key=lambda answer: answer["rank"])[0]["start_logit"]
+    assert f"{logits:+.2f}" in [row[1] for row in cells] and len(cells) == 5
+
+
+def test_logits_are_printed_and_drawn(run: Run, reader: Path, tmp_path: Path) -> None:
+    file, png = tmp_path / "keys.txt", tmp_path / "a.png"
+    file.write_text("The door is open.\nThe key is in the water.\n", encoding="utf-8")
+    ask = ("lab", "ask", QUESTION, "--in", file, "--model", reader)
+    best = bert.answer(QUESTION, file.read_text(encoding="utf-8"), model=str(reader)).answers[0]
+    code, out, err = run(*ask, "--logits")
+    assert (code, err) == (0, "")
+    window = best.window
+    table = out.partition("first token")[2].splitlines()[1:6]
+    for column, logits in ((0, window.start_logits), (3, window.end_logits)):
+        likeliest = sorted(window.candidates, key=lambda i: -logits[i])[:5]
+        cells = [line.split()[column : column + 2] for line in table]
+        assert cells == [[f"{i}:{window.tokens[i]}", f"{logits[i]:+.2f}"] for i in likeliest]
+    assert "first token" not in run(*ask)[1]
+    assert "logits" not in json.loads(run(*ask, "--json")[1])
+    result = json.loads(run(*ask, "--json", "--logits")[1])
+    assert len(result["logits"]) == len(result["answers"])
+    first = result["logits"][0]
+    assert first["tokens"] == list(window.tokens) and (first["first"], first["last"]) == (
+        best.first,
+        best.last,
+    )
+    for name in ("start_logits", "end_logits", "start_probabilities", "end_probabilities"):
+        assert first[name] == pytest.approx(getattr(window, name).tolist(), abs=1e-5)
+    code, out, err = run(*ask, "--png", png)
+    assert (code, out, err) == (0, "", f"wrote {png}\n")
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_without_a_passage_is_refused(
+    run: Run, indexed: Path, reader: Path, tmp_path: Path
+) -> None:
+    png = tmp_path / "a.png"
+    code, _, err = run("lab", "ask", QUESTION, "--model", reader, "--where", "path:gone.md", "--png", png)
+    assert code == 1 and "no passage was read, so there is no answer" in err and not png.exists()
 
 
 def test_no_answer_is_printed_with_the_closest_candidate(run: Run, indexed: Path, unsure: Path) -> None:

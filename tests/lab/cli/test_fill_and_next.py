@@ -61,8 +61,11 @@ def test_a_pair_is_printed_with_its_probability_and_loss(run: Run, follower: str
     code, out, err = run("lab", "next", *TEXTS, "--model", follower, "--label", 1)
     assert (code, err) == (0, "")
     pair = next_sentence(*TEXTS, model=follower, follows=False)
-    numbers = [f"{number:.3f}" for number in pair.logits]
-    assert [f"{pair.probability:.4f}", *numbers] in [line.split() for line in out.splitlines()]
+    lines = [line.split() for line in out.splitlines()]
+    for name, share, logit in zip(
+        ("is next", "is not next"), (pair.probability, 1 - pair.probability), pair.logits, strict=True
+    ):
+        assert [*name.split(), f"{share:.4f}", f"{logit:.3f}"] in [line[:-1] for line in lines]
     assert f"of the label, is {pair.loss:.4f}." in out
     output = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
     assert (output["label"], output["probability"]) == (None, pytest.approx(pair.probability))

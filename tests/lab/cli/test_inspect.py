@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import in_contexts, inspect, parameters, work_through
+from search.bert import in_contexts, inspect, modules, parameters, work_through
 from tests.conftest import Run
 from tests.lab.bert.conftest import save_tiny
 
@@ -183,7 +183,12 @@ def test_tensors_and_modules_of_the_model_are_listed(run: Run, tiny_model: Path)
     output = json.loads(run("--parameters", "--json")[1])
     assert list(output) == list(tensors)
     assert output["pooler.dense.bias"] == {"shape": [32], "dtype": "float32"}
-    assert "(0-2): 3 x BertLayer(" in run("--modules")[1]
+    assert f", {tensors.in_matrices:,} of them in matrices" in out
+    tree = modules(str(tiny_model))
+    assert run("--modules")[1] == f"{tree}\n" and "(0-2): 3 x BertLayer(" in str(tree)
+    output = json.loads(run("--modules", "--json")[1])
+    assert (output["text"], len(output["modules"])) == (str(tree), len(tree.modules))
+    assert output["modules"][0]["numbers"] == tensors.numbers
 
 
 @drawing

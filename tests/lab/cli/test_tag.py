@@ -11,6 +11,7 @@ import search
 from search.bert import tag
 from tests.conftest import Run
 from tests.lab.bert.conftest import BIO, save_tagger
+from tests.render.test_notebook import Cells, needs
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +131,8 @@ def test_another_checkpoint_is_never_mixed_in(
     )
 
 
+@needs("matplotlib")
+@needs("pandas")
 def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "PROPN"))
     _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
@@ -139,6 +142,15 @@ def test_parts_of_speech_of_an_index_are_counted(run: Run, index: search.Index, 
     texts = [hit.text for hit in index.query("time", k=50)]
     tags = [item.field for text in texts for item in tag(text, model=str(model), task="pos").mentions]
     assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
+    report = search.bert.tag_index(index, str(model), task="pos")
+    rows = Cells(report._repr_html_()).rows
+    assert {row[0]: int(row[1]) for row in rows[1:]} == counts
+    assert repr(report).startswith("pos: nothing new to tag")
+    widths = [bar.get_width() for bar in report.plot().patches]
+    assert widths == [field.mentions for field in report.fields]
+    table = report.to_pandas()
+    values = [value for field in report.fields for value, _ in field.frequent]
+    assert table["value"].tolist() == values
 
 
 def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
@@ -158,10 +170,13 @@ def test_a_text_is_printed_with_its_mentions(run: Run, tagger: Path, tmp_path: P
     assert code == 0 and "\x1b" not in out and "\\x1b" in out
     for mention in result.mentions:
         assert f"[{mention.field}]" in out
-    assert out.count(" 0-3\n") == 1
+    for piece in (piece for word in result.words for piece in word.pieces):
+        line = [piece.text, piece.label, f"{piece.score:.4f}", f"{piece.start}-{piece.end}"]
+        assert line in [row.split()[-4:] for row in out.splitlines()] or "\x1b" in piece.text
     _, out, _ = run("lab", "tag", "--text", text, "--model", tagger, "--json")
     output = json.loads(out)
     assert [word["label"] for word in output["words"]] == [word.label for word in result.words]
+    assert output["words"][-2]["pieces"] == [vars(piece) for piece in result.words[-2].pieces]
     assert output["mentions"] == [vars(mention) for mention in result.mentions]
     assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
     assert run("lab", "tag", "--text", text, "--model", tagger, "--html", tmp_path / "a.html")[0] == 0
@@ -169,6 +184,7 @@ def test_a_text_is_printed_with_its_mentions(run: Run, tagger: Path, tmp_path: P
     assert "<b>to</b>" not in html and "&lt;" in html and "\x1b" not in html
     for mention in result.mentions:
         assert f"<small>{mention.field}</small></mark>" in html
+    assert html.count("<tr>") == 1 + sum(len(word.pieces) for word in result.words)
 
 
 def test_wrong_usage_is_refused_and_tags_nothing(

@@ -14,6 +14,7 @@ from search.lab.render import training as draw
 from search.records.evaluations import Estimate
 from tests.conftest import Run
 from tests.lab.training.conftest import trainable, write_graded, write_pairs, write_texts
+from tests.render.test_notebook import Cells, needs
 
 QUICK = ("--lr", "0.001", "--batch-size", "8")
 
@@ -133,3 +134,22 @@ def test_a_report_as_text_has_every_figure_and_is_harmless() -> None:
         after={"spearman": Estimate(0.7, 0.6, 0.8)}, difference={"spearman": Estimate(-0.1, -0.2, 0.0)}
     )
     assert re.search("\x1b\\[1;31m *-0.1000", draw.training(worse, width=100, colour=True))
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_a_report_draws_itself_in_a_notebook_and_as_curves() -> None:
+    done = report()
+    assert repr(done) == draw.training(done)
+    html = done._repr_html_()
+    rows = Cells(html).rows
+    assert ["spearman", "0.8000", "0.8500", "+0.0500"] in rows and ["1", "4.5000", "0.8400"] in rows
+    assert not {"\x1b", "\u202e"} & set(html) and "the weights of step 10 were kept" in html
+    losses = done.plot()
+    (scores,) = [axes for axes in losses.figure.axes if axes is not losses]
+    for axes, curve in ((losses, done.losses), (scores, done.scores)):
+        assert axes.lines[0].get_xydata().tolist() == [[point.step, point.value] for point in curve]
+    assert (losses.get_ylabel(), scores.get_ylabel()) == ("training loss", "spearman")
+    table = done.to_pandas()
+    assert table[table["figure"] == "loss"]["value"].tolist() == [5.0, 4.0]
+    assert table[table["figure"] == "spearman"]["step"].tolist() == [0, 10, 20]

@@ -15,7 +15,7 @@ from search.indexing.sampling import foreign_questions
 from search.lab.evaluating.encoder_shares import shares_of_both
 from search.records.shares import Share
 from tests.conftest import Run
-from tests.render.test_notebook import needs
+from tests.render.test_notebook import Cells, needs
 
 QUERIES = ["turn the key", "many people", "the water"]
 K = 2
@@ -172,6 +172,25 @@ def test_the_command_prints_the_record(
     first = comparison.queries[0]
     assert f"rank {first.lost[0].before} in A, {first.lost[0].after} in B" in out
     assert f"rank {first.gained[0].before} in A, {first.gained[0].after} in B" in out
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_a_comparison_draws_itself(index: search.Index, encoders: tuple[Encoder, Encoder]) -> None:
+    comparison = search.bert.compare_encoders(index, *encoders, QUERIES, k=K)
+    assert "mean pooling, layer 3 of 3" in repr(comparison)
+    rows = Cells(comparison._repr_html_()).rows[
+        1 : 1 + len(comparison.queries)
+    ]  # then words, query by query
+    assert [row[:2] for row in rows] == [[q.query, f"{q.overlap:.2f}"] for q in comparison.queries]
+    assert [float(row[3]) for row in rows] == pytest.approx(
+        [query.correlation for query in comparison.queries], abs=0.0051
+    )
+    widths = [bar.get_width() for bar in comparison.plot().patches]
+    assert widths == [query.overlap for query in comparison.queries]
+    table = comparison.to_pandas()
+    assert table["correlation"].tolist() == [query.correlation for query in comparison.queries]
+    assert table["gained"].tolist() == [len(query.gained) for query in comparison.queries]
 
 
 @pytest.mark.parametrize(

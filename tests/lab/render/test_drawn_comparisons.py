@@ -241,6 +241,16 @@ def test_words_have_two_bars() -> None:
     assert len(LONG.plot(Figure().subplots()).get_yticklabels()) == 21
 
 
+@needs("pandas")
+def test_words_and_layers_are_tables_of_pandas() -> None:
+    words = PAIR.to_pandas()
+    assert words["word"].tolist() == [word.text for word in PAIR.shares.words]
+    assert words["difference"].tolist() == (words["second"] - words["first"]).tolist()
+    layers = PROBES.to_pandas()
+    assert layers[layers["task"] == "pos.conll"]["accuracy"].tolist() == [0.75, 0.875, 0.8125]
+    assert ((layers["low"] <= layers["accuracy"]) & (layers["accuracy"] <= layers["high"])).all()
+
+
 def test_names_from_files_control_neither_page_nor_terminal() -> None:
     evil = replace(SETTINGS[0], model=EVIL)
     word = EncoderShare(EVIL, "word", 0, 3, 0.5, 0.25)

@@ -1,5 +1,6 @@
 """A model in a notebook: attention, words in contexts, an inspection."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,10 @@ from tests.render.test_notebook import Cells, needs
 
 def test_attention_and_contexts_have_html_tables(tiny_model: Path) -> None:
     attention = bert.inspect("turn <b> keys", model=str(tiny_model)).attention
-    assert repr(attention) == "<Attention of 8 tokens: 3 layers, 4 heads>"
+    lines = [line.split() for line in repr(attention).splitlines()]
+    assert lines[0] == "Attention in layer 3, mean of 4 heads".split()
+    weights = [float(re.sub("[^0-9.]", "", cell)) for cell in lines[3][-8:]]
+    assert weights == pytest.approx(attention.matrix(3)[0].tolist(), abs=0.0051)
     cells = Cells(attention._repr_html_()).rows
     assert [row[0] for row in cells] == ["", *(token.text for token in attention.tokens)]
     assert float(cells[1][1]) == pytest.approx(attention.matrix(3)[0, 0], abs=0.0051)
@@ -22,7 +26,11 @@ def test_attention_and_contexts_have_html_tables(tiny_model: Path) -> None:
     rows = Cells(contexts._repr_html_()).rows
     assert rows[0] == ["", "A ~ B", "A ~ door", "B ~ door"] and rows[4][0] == "layer 3"
     assert float(rows[4][1]) == pytest.approx(contexts.between[3, 0, 1], abs=0.0051)
-    assert "2 layers" not in repr(contexts) and "4 layers" in repr(contexts)
+    table = [line.split() for line in repr(contexts).splitlines()]
+    assert [
+        "3",
+        *(f"{row[3]:.4f}" for row in (contexts.between[:, 0, 1], *contexts.others[:, :, 0].T)),
+    ] in table
 
 
 @needs("matplotlib")

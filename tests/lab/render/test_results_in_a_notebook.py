@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search import bert
+from search import InputError, bert
 from search.lab.records.lab_record import LabRecord
 from search.lab.render.drawings import bars_of, grid_of
 from tests.lab.bert.conftest import BIO, save_reader, save_tagger, save_tiny_head
@@ -21,8 +21,19 @@ TEXT = "turn the key in the lock"
 LONG = " ".join(["turn", "the", "key", "in"] * 16)[
     : -len(" key in")
 ]  # 62 words: 64 tokens, which the model reads
-GRIDS = ("inspect", "padded", "equal_rows", "label")
-BARS = ("tokenize", "vocabulary", "work_through", "fill", "next", "tag", "answer")
+GRIDS = ("inspect", "padded", "equal_rows", "label", "attention")
+BARS = (
+    "tokenize",
+    "vocabulary",
+    "work_through",
+    "fill",
+    "next",
+    "tag",
+    "answer",
+    "parameters",
+    "modules",
+)
+BY_ANSWER = {"answer": {"by": "answer"}}  # without it, the tokens of the best answer are drawn
 
 
 def results(model: str, heads: Path, text: str) -> dict[str, LabRecord]:
@@ -30,6 +41,10 @@ def results(model: str, heads: Path, text: str) -> dict[str, LabRecord]:
     return {
         "inspect": bert.inspect(text, model=model),
         "tokenize": bert.tokenize(text, model=model),
+        "attention": bert.inspect(text, model=model).attention,
+        "contexts": bert.in_contexts("key", [text, "a key"], ["door"], model=model),
+        "parameters": bert.parameters(model),
+        "modules": bert.modules(model),
         "vocabulary": bert.vocabulary(model=model),
         "positions": bert.positions(40, model=model),
         "padded": bert.padded([text, "the door"], model=model),
@@ -71,6 +86,10 @@ def expected(of_text: dict[str, Any]) -> dict[str, list[str]]:
     (mask,) = of_text["fill"].masks
     best = of_text["answer"].answers[0]
     return {
+        "attention": [f"{weight:.2f}" for weight in of_text["attention"].matrix(3)[1]],
+        "contexts": ["A ~ B", "A ~ door", "B ~ door"],  # its numbers: test_notebook_of_a_model.py
+        "parameters": [f"{tensor.size:,}" for tensor in of_text["parameters"].values()],
+        "modules": [module.kind for module in of_text["modules"].modules],
         "inspect": [*(f"{length:.3f}" for length in words), *(str(token.id) for token in look.tokens)],
         "tokenize": [str(token.id) for token in of_text["tokenize"].tokens],
         "vocabulary": [f"{of_text['vocabulary'].entries:,}", f"{of_text['vocabulary'].characters:,}"],
@@ -82,7 +101,7 @@ def expected(of_text: dict[str, Any]) -> dict[str, list[str]]:
         "equal_rows": [f"{cosine:.2f}" for cosine in of_text["equal_rows"].cosines["word"][1:]],
         "fill": [f"{guess.probability:.4f}" for guess in (*mask.guesses, mask.label)],
         "next": [f"{of_text['next'].probability:.4f}", *(f"{x:.3f}" for x in of_text["next"].logits)],
-        "tag": [f"{word.score:.4f}" for word in of_text["tag"].words],
+        "tag": [f"{piece.score:.4f}" for word in of_text["tag"].words for piece in word.pieces],
         "answer": [f"{best.score:.3f}", f"{best.margin:+.2f}"],
         "label": [f"{max(text.scores):.2f}" for text in of_text["label"].texts],
     }
@@ -130,6 +149,7 @@ def test_matrices_and_bars_of_results_are_plotted(of_text: dict[str, Any]) -> No
         "padded": batch.mask,
         "equal_rows": np.array([*of_text["equal_rows"].cosines.values()]).T,
         "label": [text.scores for text in labels.texts],
+        "attention": of_text["attention"].matrix(3),
     }
     for name in GRIDS:
         axes = Figure().subplots()
@@ -145,15 +165,22 @@ def test_matrices_and_bars_of_results_are_plotted(of_text: dict[str, Any]) -> No
         "answer": [answer.score for answer in of_text["answer"].answers],
         "fill": [guess.probability for guess in of_text["fill"].masks[0].guesses],
         "vocabulary": [of_text["vocabulary"].entries],
+        "parameters": [
+            of_text["parameters"]["embeddings.word_embeddings.weight"].size,
+            of_text["parameters"]["embeddings.position_embeddings.weight"].size,
+        ],
+        "modules": [
+            module.numbers for module in of_text["modules"].modules if module.is_leaf and module.numbers
+        ],
     }
     for name in BARS:
-        axes = of_text[name].plot(Figure().subplots())
+        axes = of_text[name].plot(Figure().subplots(), **BY_ANSWER.get(name, {}))
         widths = [bar.get_width() for bar in axes.patches]
         np.testing.assert_allclose(widths[: len(lengths[name])], lengths[name])
         assert [label.get_text() for label in axes.get_yticklabels()] == list(
             bars_of(of_text[name]).names
         )
-    assert set(of_text) == {*GRIDS, *BARS, "positions"}
+    assert set(of_text) == {*GRIDS, *BARS, "positions", "contexts"}
 
 
 @needs("matplotlib")
@@ -181,16 +208,114 @@ def test_long_bars_are_cut_and_say_so(of_long_text: dict[str, Any]) -> None:
 def test_a_question_without_an_answer_has_the_nearest_span() -> None:
     html = WITHOUT_ANSWER._repr_html_()
     assert "No answer: no span of 4 passages scores higher" in html and "+2.50" in html
-    axes = WITHOUT_ANSWER.plot()
+    axes = WITHOUT_ANSWER.plot(by="answer")
     assert "No answer" in axes.get_title(loc="left")
     assert [bar.get_width() for bar in axes.patches] == [pytest.approx(0.924, abs=1e-3)]
+    title = WITHOUT_ANSWER.plot().get_title(loc="left")
+    assert title == "Closest candidate: in the water" != ANSWERS.plot().get_title(loc="left")
     empty = replace(WITHOUT_ANSWER, nearest=None)
     assert Cells(empty._repr_html_()).rows == [] and "there are no passages to read" in repr(empty)
-    assert len(empty.plot().patches) == 0
+    assert len(empty.plot(by="answer").patches) == 0
+    with pytest.raises(InputError, match="no passage was read"):
+        empty.plot()
+
+
+@needs("matplotlib")
+def test_the_logits_of_an_answer_are_bars_over_the_tokens_of_its_passage(
+    of_text: dict[str, Any],
+) -> None:
+    from matplotlib.figure import Figure
+
+    reply = of_text["answer"]
+    for rank in range(1, len(reply.answers) + 1):
+        best = reply.answers[rank - 1]
+        window, axes = best.window, reply.plot(Figure().subplots(), rank=rank)
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert labels == [window.tokens[i] for i in window.candidates]
+        *_, span = (patch for patch in axes.patches if patch.get_zorder() == 0)
+        inside = [i for i in range(len(labels)) if span.get_x() < i < span.get_x() + span.get_width()]
+        assert [labels[i] for i in inside] == list(window.tokens[best.first : best.last + 1])
+        bars = [patch for patch in axes.patches if patch.get_zorder() > 0]
+        heights = [bar.get_height() for bar in bars]
+        ends, starts = (
+            row[window.candidates] for row in (window.end_probabilities, window.start_probabilities)
+        )
+        longest = max(*ends, *starts)
+        np.testing.assert_allclose(heights, [*ends / longest, *starts / longest])
+        texts = [text.get_text() for text in axes.texts]
+        assert texts == [f"{row.max():.4f}" for row in (ends, starts)] or rank > 1
+    for options, problem in (
+        ({"rank": 99}, "no answer of rank 99"),
+        ({"rank": 0}, "no answer of rank 0"),
+        ({"by": "word"}, "by is 'word'. Choose one of: 'token', 'answer'"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            reply.plot(**options)
+
+
+@needs("matplotlib")
+def test_a_long_passage_is_drawn_around_the_answer(heads: Path) -> None:
+    from matplotlib.figure import Figure
+
+    reply = bert.answer("what is open?", f"{LONG} {LONG}", model=str(heads / "answer"), answers=9)
+    assert len({answer.first for answer in reply.answers}) > 1
+    for rank, best in enumerate(reply.answers, 1):
+        axes, tokens = reply.plot(Figure().subplots(), rank=rank), best.window.candidates[1:]
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert len(tokens) > 60 and len([label for label in labels if label != "…"]) == 61
+        begin = labels[1] == "…"
+        drawn = [i for i in range(len(tokens) - 59) if [best.window.tokens[n] for n in tokens[i : i + 60]]
+                 == labels[1 + begin : 61 + begin]]  # fmt: skip
+        assert any(tokens[i] <= best.first <= best.last <= tokens[i + 59] for i in drawn)
+
+
+@needs("pandas")
+def test_every_result_becomes_a_data_frame(of_text: dict[str, Any]) -> None:
+    look, batch, work = of_text["inspect"], of_text["padded"], of_text["work_through"]
+    tables = {name: record.to_pandas() for name, record in of_text.items()}
+    assert all(map(len, tables.values()))
+    assert tables["tokenize"]["id"].tolist() == [token.id for token in look.tokens]
+    lengths = np.linalg.norm(look.states, axis=2)
+    np.testing.assert_allclose(tables["inspect"]["|layer 3|"], lengths[3], rtol=1e-6)
+    np.testing.assert_allclose(tables["inspect"]["|LayerNorm|"], lengths[0], rtol=1e-6)
+    assert tables["padded"]["id"].tolist() == batch.ids.ravel().tolist()
+    assert tables["padded"]["mask"].tolist() == batch.mask.ravel().tolist()
+    np.testing.assert_array_equal(tables["work_through"]["softmax"], work.weights)
+    np.testing.assert_array_equal(tables["positions"], of_text["positions"].cosines[0])
+    formula = of_text["positions"].to_pandas(source="formula", matrix="vectors")
+    np.testing.assert_array_equal(formula, of_text["positions"].formula)
+    np.testing.assert_array_equal(
+        tables["equal_rows"]["layer 2"], of_text["equal_rows"].cosines["layer 2"]
+    )
+    assert tables["vocabulary"].loc["all", "entries"] == of_text["vocabulary"].entries
+    guesses = of_text["fill"].masks[0].guesses
+    assert tables["fill"]["logit"].tolist()[:3] == [guess.logit for guess in guesses]
+    assert tables["next"]["logit"].tolist() == list(of_text["next"].logits)
+    assert tables["next"]["probability"].sum() == pytest.approx(1)
+    assert tables["label"].to_numpy().tolist() == [list(text.scores) for text in of_text["label"].texts]
+    pieces = [piece for word in of_text["tag"].words for piece in word.pieces]
+    assert tables["tag"]["score"].tolist() == [piece.score for piece in pieces]
+    firsts = tables["tag"][tables["tag"]["first"]]
+    assert firsts["word"].tolist() == [word.text for word in of_text["tag"].words]
+    best = of_text["answer"].answers[0]
+    assert tables["answer"]["start_logit"].tolist() == best.window.start_logits.tolist()
+    inside = tables["answer"][tables["answer"]["answer"]]
+    assert inside.index.tolist() == list(range(best.first, best.last + 1))
+    assert tables["answer"]["end_probability"][tables["answer"]["candidate"]].sum() == pytest.approx(1)
+    by_answer = of_text["answer"].to_pandas(by="answer")
+    assert by_answer["score"].tolist() == [answer.score for answer in of_text["answer"].answers]
+    tensors = of_text["parameters"]
+    assert tables["parameters"]["numbers"].sum() == tensors.numbers
+    assert list(tables["parameters"].index) == list(tensors)
+    leaves = tables["modules"][tables["modules"]["is_leaf"]]
+    assert leaves["numbers"].sum() == tensors.numbers
 
 
 def test_no_text_of_a_result_becomes_markup(of_text: dict[str, Any]) -> None:
-    word = replace(of_text["tag"].words[0], text=EVIL, label=EVIL, tokens=(EVIL,))
+    piece = replace(of_text["tag"].words[0].pieces[0], text=EVIL, label=EVIL)
+    word = replace(of_text["tag"].words[0], text=EVIL, label=EVIL, pieces=(piece,))
+    module = replace(of_text["modules"].modules[0], kind=EVIL, settings=EVIL)
+    tensors = replace(of_text["parameters"], model=EVIL, tensors={EVIL: np.ones((2, 2))})
     text = replace(of_text["label"].texts[0], text=EVIL)
     token = replace(of_text["inspect"].tokens[1], text=EVIL)
     inspection = of_text["inspect"]
@@ -205,10 +330,21 @@ def test_no_text_of_a_result_becomes_markup(of_text: dict[str, Any]) -> None:
         replace(of_text["padded"], texts=(EVIL, EVIL), model=EVIL),
         replace(of_text["equal_rows"], texts=(EVIL, EVIL), model=EVIL),
         replace(of_text["vocabulary"], model=EVIL),
+        tensors,
+        replace(of_text["modules"], model=EVIL, modules=(module,), text=EVIL),
     ):
         html = record._repr_html_()
         assert "script" not in Cells(html).tags
         assert not {"\x1b", "\u202e"} & {*html, *repr(record)}
+
+
+@needs("pandas")
+def test_decoded_entries_have_tables_and_no_plot(tiny_model: Path) -> None:
+    decoding = bert.decode([2, 5, 6], model=str(tiny_model))
+    rows = [[str(entry.id), entry.piece, entry.word] for entry in decoding.entries]
+    assert Cells(decoding._repr_html_()).rows[1:] == rows
+    assert decoding.to_pandas()["piece"].tolist() == [row[1] for row in rows]
+    assert f"reads as: {decoding.text}" in repr(decoding) and not hasattr(decoding, "plot")
 
 
 def test_other_records_are_neither_matrix_nor_bars() -> None:
