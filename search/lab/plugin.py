@@ -57,6 +57,7 @@ PLUGIN = Plugin(
         "Answers": ("answers", "nearest"),
         "MaskPredictions": ("loss",),
         "Guess": ("loss",),
+        "HeldOut": ("interval",),
         "LabelExplanation": ("residual", "by_word"),
         "TrainingReport": ("improved",),
     },
