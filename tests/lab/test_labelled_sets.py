@@ -130,7 +130,10 @@ def test_masks_occur_in_their_shares(script: Any, tokenizer: Any) -> None:
     assert [[*row.ids[:1], *row.ids[-1:]] for row in rows] == [[101, 102]] * len(rows)
 
 
-def test_all_but_the_embeddings_is_trained(script: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_frozen_layers_and_the_embeddings_keep_their_weights(
+    script: Any, tmp_path: Path, frozen: int
+) -> None:
     import torch
     from transformers import AutoModelForNextSentencePrediction
 
@@ -142,9 +145,10 @@ def test_all_but_the_embeddings_is_trained(script: Any, tmp_path: Path) -> None:
     def loss_of(batch: Any, targets: Any) -> Any:
         return torch.nn.functional.cross_entropy(model(**batch).logits, torch.tensor(targets))
 
-    script.fit(model, [rows, rows], loss_of, rate=0.01, head_rate=0.01)
+    script.fit(model, [rows, rows], loss_of, rate=0.01, head_rate=0.01, frozen=frozen)
     changed = {name for name, value in model.named_parameters() if not torch.equal(value, before[name])}
-    assert changed == {name for name in before if not name.startswith("bert.embeddings")}
+    still = ("bert.embeddings", *(f"bert.encoder.layer.{i}." for i in range(frozen)))
+    assert changed == {name for name in before if not name.startswith(still)}
 
 
 def test_questions_of_other_notes_have_no_answer(script: Any) -> None:
@@ -168,7 +172,7 @@ def test_answers_are_at_their_places_in_longer_texts(script: Any) -> None:
 def test_targets_are_the_tokens_of_the_answer(script: Any, tokenizer: Any) -> None:
     """The target is [CLS] where there is no answer."""
     rows = [row for note in script.notes() for row in note]
-    for row, example in zip(rows, script.asked(rows, tokenizer), strict=True):
+    for row, example in zip(rows, script.encoded_questions(rows, tokenizer), strict=True):
         first, last = example.target
         if row.answer:
             text = tokenizer.decode(example.ids[first : last + 1])
