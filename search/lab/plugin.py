@@ -64,6 +64,7 @@ PLUGIN = Plugin(
         "CosineShares": ("residuals",),
         "EncoderShare": ("difference",),
         "LayerScore": ("selectivity",),
+        "HeldOut": ("interval",),
         "LabelExplanation": ("residual", "by_word"),
         "ModelParameters": ("numbers", "in_matrices", "shapes"),
         "TaggedWord": ("tokens",),

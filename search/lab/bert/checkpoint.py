@@ -224,7 +224,7 @@ KINDS: dict[Task, _Kind] = {
 }
 # Folder of the small head that corpora/lab/train.py saves in the cache for each task.
 _SMALL: dict[Task, str] = {
-    "fill": "pretraining", "next": "pretraining", "answer": "answers", "tag": "entities", "label": "topics",
+    "fill": "masks", "next": "order", "answer": "answers", "tag": "entities", "label": "topics",
 }  # fmt: skip
 TRAINING = "training.json"  # in the folder of a trained model: the report of its training
 _INPUTS_A_BATCH = 16  # inputs
@@ -363,9 +363,13 @@ def _held_out(task: Task, files: ModelFiles) -> HeldOut | None:
     try:
         figures = json.loads((files.folder / TRAINING).read_bytes())["held_out"][task]
         right, total = int(figures["right"]), int(figures["total"])
-    except (OSError, ValueError, LookupError, TypeError):
+        unanswerable, refused = (int(figures.get(name, 0)) for name in ("unanswerable", "refused"))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None  # not a head that seewhy trained
-    return HeldOut(right, total, KINDS[task].unit, files.folder.parent == _small_heads().resolve())
+    if not 0 <= right <= total or total < 1:
+        return None
+    small = files.folder.parent == _small_heads().resolve()
+    return HeldOut(right, total, KINDS[task].unit, small, unanswerable, refused)
 
 
 def other_head(task: Task, files: ModelFiles) -> tuple[str, _Kind] | None:
@@ -412,7 +416,7 @@ def head_or_small(task: Task, model: str | None) -> str:
     folder = _small_heads() / _SMALL[task]
     if model is None and not folder.is_dir():
         raise InputError(
-            f"give --model, for example {KINDS[task].trained}. Or train small heads, in under an hour: make lab"
+            f"give --model, for example {KINDS[task].trained}. Or train small heads, in about ten minutes: make lab"
         )
     return model or str(folder)
 

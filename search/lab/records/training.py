@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.records.reports import Progress
+
+_QUANTILE = 1.959964  # of the standard normal distribution at 0.975
 
 
 @dataclass(frozen=True)
@@ -83,15 +86,35 @@ class HeldOut:
 
     Attributes:
         right: number of examples whose prediction was entirely right, such as a sentence with all its entities.
-        total: number of examples.
+        total: number of examples, at least 1.
         unit: what an example is, such as "questions".
         small: True for a small head of `make lab`.
+        unanswerable: number of the examples that are questions without an answer in their text.
+        refused: number of unanswerable questions that the head did not answer; they are among `right`.
     """
 
     right: int
     total: int
     unit: str
     small: bool = False
+    unanswerable: int = 0
+    refused: int = 0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Ends of the 95 % interval of the share of right predictions, in [0, 1].
+
+        It is the score interval of a binomial proportion (Wilson 1927), which takes the examples as independent.
+
+        Example:
+            >>> [round(end, 3) for end in HeldOut(71, 100, "questions").interval]
+            [0.615, 0.79]
+        """
+        share, square = self.right / self.total, _QUANTILE**2 / self.total
+        middle = share + square / 2
+        half = math.sqrt(square * (share * (1 - share) + square / 4))
+        low, high = (middle - half) / (1 + square), (middle + half) / (1 + square)
+        return max(0.0, low), min(1.0, high)
 
 
 @dataclass(frozen=True, repr=False)

@@ -44,11 +44,16 @@ _TOP = 2  # most likely classes to draw for a text
 
 
 def right_for(held_out: HeldOut | None) -> str:
-    """Return a sentence about how often a head is right; "" if that is not known."""
+    """Return a sentence about how often a head is right, with the 95 % interval; "" if that is not known."""
     if held_out is None:
         return ""
     head = "Small head of make lab" if held_out.small else "Head trained with seewhy"
-    return f"{head}: right for {held_out.right:,} of {held_out.total:,} held-out {held_out.unit}."
+    low, high = (f"{100 * end:.0f}" for end in held_out.interval)
+    refusals = ""
+    if held_out.unanswerable:
+        refusals = f"; it refused {held_out.refused:,} of {held_out.unanswerable:,} without an answer"
+    right = f"right for {held_out.right:,} of {held_out.total:,} held-out {held_out.unit}"
+    return f"{head}: {right} ({low} to {high} %){refusals}."
 
 
 def _draw_right_for(canvas: Canvas, held_out: HeldOut | None) -> None:

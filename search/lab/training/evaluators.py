@@ -53,6 +53,7 @@ class Evaluator:
         columns: converts predictions to columns, which are arrays with one value per row.
         report: converts predictions to a report by class; None if there are no classes.
         right: returns from the columns for each row whether its prediction is entirely right; None for an encoder.
+        unanswerable: for each row, True if it is a question without an answer; None if rows are no questions.
     """
 
     figures: Mapping[str, MetricFn]
@@ -61,6 +62,7 @@ class Evaluator:
     report: Callable[[Any], ClassReport | None] = lambda predictions: None
     seed: int = 0
     right: Callable[[Columns], NDArray[np.bool_]] | None = None
+    unanswerable: NDArray[np.bool_] | None = None
 
     @property
     def primary(self) -> str:
@@ -206,4 +208,6 @@ def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Evaluator:
         _, exact = columns
         return np.asarray(exact == 1)
 
-    return Evaluator(_means("f1", "exact_match"), columns, seed=seed, right=right)
+    unanswerable = np.array([not question.answers for question, _ in rows])
+    figures = _means("f1", "exact_match")
+    return Evaluator(figures, columns, seed=seed, right=right, unanswerable=unanswerable)

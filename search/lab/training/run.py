@@ -199,7 +199,13 @@ def _correct(kind: TrainingTask, measure: Evaluator, after: Figures) -> dict[str
     if kind.head is None or measure.right is None:
         return {}
     right = measure.right(after.columns)
-    return {kind.head: HeldOut(int(right.sum()), len(right), KINDS[kind.head].unit)}
+    held_out = HeldOut(int(right.sum()), len(right), KINDS[kind.head].unit)
+    if measure.unanswerable is not None:
+        refused = right & measure.unanswerable
+        held_out = replace(
+            held_out, unanswerable=int(measure.unanswerable.sum()), refused=int(refused.sum())
+        )
+    return {kind.head: held_out}
 
 
 def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint, ...]:
@@ -326,5 +332,7 @@ def _describe(report: TrainingReport, folder: Path) -> None:
     """Write the report into the model's folder; data files are named without their folders."""
     base = Path(report.base).name if Path(report.base).is_absolute() else report.base
     record = asdict(report) | {"base": base, "out": folder.name, "classes": None}
+    for task, held_out in report.held_out.items():
+        record["held_out"][task]["interval"] = held_out.interval
     record["files"] = [{**asdict(file), "path": file.name} for file in report.files]
     (folder / TRAINING).write_text(json.dumps(record, indent=2), encoding="utf-8")

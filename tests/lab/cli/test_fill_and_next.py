@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from search.bert import fill, next_sentence
 from tests.conftest import Run
@@ -51,10 +52,10 @@ def test_guesses_are_printed_with_rank_probability_and_logit(run: Run, filler: s
 def test_the_small_head_is_the_default(
     run: Run, filler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(filler, tmp_path / "lab" / "pretraining")
+    shutil.copytree(filler, tmp_path / "lab" / "masks")
     monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path))
     out = run("lab", "fill", "turn the [MASK]", "--json")[1]
-    assert json.loads(out)["model"] == str(tmp_path / "lab" / "pretraining")
+    assert json.loads(out)["model"] == str(tmp_path / "lab" / "masks")
 
 
 def test_a_pair_is_printed_with_its_probability_and_loss(run: Run, follower: str) -> None:
@@ -75,18 +76,14 @@ def test_a_pair_is_printed_with_its_probability_and_loss(run: Run, follower: str
 def small_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of small heads as `make lab` leaves it, each with the figures of its training."""
     classes = {"entities": ("O", "B-PER"), "topics": ("door", "water")}
-    tasks = {
-        "pretraining": ("fill", "next"),
-        "answers": ("answer",),
-        "entities": ("tag",),
-        "topics": ("label",),
-    }
-    for name, kinds in tasks.items():
-        folder = save_tiny_head(
-            tmp_path / "lab" / name, "both" if len(kinds) > 1 else kinds[0], labels=classes.get(name, ())
-        )
-        held_out = {task: {"right": 1200 + i, "total": 3456} for i, task in enumerate(kinds)}
-        (folder / "training.json").write_text(json.dumps({"held_out": held_out}), encoding="utf-8")
+    tasks = {"masks": "fill", "order": "next", "answers": "answer", "entities": "tag", "topics": "label"}
+    for i, (name, task) in enumerate(tasks.items()):
+        folder = save_tiny_head(tmp_path / "lab" / name, task, labels=classes.get(name, ()))
+        figures = {"right": 1200 + i, "total": 3456}
+        if task == "answer":
+            figures |= {"unanswerable": 1000, "refused": 700}
+        held_out = {"held_out": {task: figures}}
+        (folder / "training.json").write_text(json.dumps(held_out), encoding="utf-8")
     monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path))
     return tmp_path / "lab"
 
@@ -95,24 +92,33 @@ def test_a_small_head_says_how_often_it_is_right(
     run: Run, small_heads: Path, indexed: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("the key is in the door", encoding="utf-8")
-    sentence = "Small head of make lab: right for 1,20{} of 3,456 held-out {}."
+    sentence = "Small head of make lab: right for 1,20{} of 3,456 held-out {} (33 to 36 %)"
     file, page = tmp_path / "a.txt", tmp_path / "a.html"
     for args, number, unit in (
         (("fill", "turn the [MASK]"), 0, "masked tokens"),
         (("next", *TEXTS), 1, "pairs of sentences"),
-        (("ask", "where is the key?", "--in", file), 0, "questions"),
-        (("ask", "where is the key?"), 0, "questions"),
-        (("tag", "--text", "turn the key"), 0, "sentences"),
-        (("tag",), 0, "sentences"),
-        (("label", "apply", "--text", "turn the key"), 0, "texts"),
-        (("label", "apply"), 0, "texts"),
+        (("ask", "where is the key?", "--in", file), 2, "questions"),
+        (("ask", "where is the key?"), 2, "questions"),
+        (("tag", "--text", "turn the key"), 3, "sentences"),
+        (("tag",), 3, "sentences"),
+        (("label", "apply", "--text", "turn the key"), 4, "texts"),
+        (("label", "apply"), 4, "texts"),
     ):
-        assert sentence.format(number, unit) in " ".join(run("lab", *args)[1].split()), args
+        refusals = "; it refused 700 of 1,000 without an answer." if args[0] == "ask" else "."
+        line = sentence.format(number, unit) + refusals
+        assert line in " ".join(run("lab", *args)[1].split()), args
         held_out = json.loads(run("lab", *args, "--json")[1])["held_out"]
-        assert held_out == {"right": 1200 + number, "total": 3456, "unit": unit, "small": True}
+        low, high = binomtest(1200 + number, 3456).proportion_ci(method="wilson")
+        assert held_out.pop("interval") == pytest.approx([low, high], abs=1e-6)
+        counts = (
+            {"unanswerable": 1000, "refused": 700}
+            if args[0] == "ask"
+            else {"unanswerable": 0, "refused": 0}
+        )
+        assert held_out == {"right": 1200 + number, "total": 3456, "unit": unit, "small": True, **counts}
         if args[0] == "ask" or args[:2] == ("tag", "--text"):
             assert run("lab", *args, "--html", page)[0] == 0
-            assert sentence.format(number, unit) in page.read_text(encoding="utf-8")
+            assert line in page.read_text(encoding="utf-8")
 
 
 def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, tmp_path: Path) -> None:
@@ -120,9 +126,17 @@ def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, t
     head = shutil.copytree(small_heads / "answers", tmp_path / "mine")
     (tmp_path / "a.txt").write_text("the key is in the door", encoding="utf-8")
     args = ("lab", "ask", "where is the key?", "--in", tmp_path / "a.txt", "--model")
-    assert "Head trained with seewhy: right for 1,200 of 3,456 held-out questions." in run(*args, head)[1]
+    assert "Head trained with seewhy: right for 1,202 of 3,456 held-out questions" in run(*args, head)[1]
     for i, content in enumerate(
-        ("{}", "[1]", "{", '{"held_out": {"answer": {"right": "x", "total": 1}}}')
+        (
+            "{}",
+            "[1]",
+            "{",
+            '{"held_out": {"answer": [1, 2]}}',
+            '{"held_out": {"answer": {"right": "x", "total": 1}}}',
+            '{"held_out": {"answer": {"right": 2, "total": 1}}}',
+            '{"held_out": {"answer": {"right": 0, "total": 0}}}',
+        )
     ):
         other = shutil.copytree(head, tmp_path / str(i))
         (other / "training.json").write_text(content, encoding="utf-8")
@@ -134,8 +148,8 @@ def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, t
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fill", "the [MASK]"], 1, "in under an hour: make lab"),
-        (["next", "a", "b"], 1, "in under an hour: make lab"),
+        (["fill", "the [MASK]"], 1, "in about ten minutes: make lab"),
+        (["next", "a", "b"], 1, "in about ten minutes: make lab"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "into 2: key ##ed"),

@@ -155,7 +155,7 @@ def test_an_impossible_request_is_refused(
     code, _, err = run("lab", "label", "apply", "--head", other_model, "--text", "a")
     assert code == 1 and "no head.safetensors in" in err
     assert run("lab", "label", "train", examples.with_name("gone.csv"))[0] == 1
-    assert "in under an hour: make lab" in run("lab", "label", "apply", "--text", "a")[2]
+    assert "in about ten minutes: make lab" in run("lab", "label", "apply", "--text", "a")[2]
     for wrong in (
         ("apply", "--head", head, "--model", "x"),
         ("apply", "--head", head, "--text", "a", "-i", "x"),

@@ -14,6 +14,7 @@ import pytest
 import search
 from search import Encoder, bert
 from search.errors import InputError, ModelError, OptionalDependency
+from search.evaluating.formats import read_questions
 from search.lab.bert.tagging import chunks, load_tagger
 from search.lab.evaluating.formats import read_conll
 from search.lab.records.training import HeldOut
@@ -297,6 +298,16 @@ def test_a_reader_trained_in_bf16_has_the_figures_of_eval(
     report = bert.train_reader(data, tmp_path / "out", **options)
     out = run("eval", dev, "--task", "answers", "--model", report.out, "--json")[1]
     assert json.loads(out)["metrics"]["f1"]["mean"] == pytest.approx(report.after["f1"].mean)
+    questions, paragraphs = read_questions(dev)
+    refused = [
+        not bert.answer(item.text, paragraphs.entries[item.paragraph].text, model=report.out).answers
+        for item in questions
+        if not item.answers
+    ]
+    held_out = report.held_out["answer"]
+    assert (held_out.unanswerable, held_out.refused) == (len(refused), sum(refused)) == (4, sum(refused))
+    stored = json.loads((Path(report.out) / "training.json").read_text(encoding="utf-8"))
+    assert stored["held_out"]["answer"]["interval"] == list(held_out.interval)
 
 
 @pytest.mark.parametrize(
