@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from search.lab.bert.answering import answer_from
 from search.lab.bert.labelling import Classifier
 from search.lab.bert.tagging import Tagger, chunks
 from search.lab.evaluating.formats import Sentence
-from search.lab.evaluating.metrics import answer_values
+from search.lab.evaluating.metrics import answer_values, share
 from search.lab.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.lab.records.training import ClassReport
 from search.records.evaluations import Estimate
@@ -187,6 +188,25 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Evaluator:
         return np.asarray((correct == predicted) & (correct == expected))
 
     return Evaluator(ENTITY_FIGURES, columns, seed=seed, right=right)
+
+
+def word_labels(sentences: Sequence[Sentence], seed: int) -> Evaluator:
+    """Return the `Evaluator` of a tagger on sentences in which every word has a label: the share of right words."""
+
+    def columns(head: Any) -> Columns:
+        predicted = predicted_labels(Tagger(head), sentences, MetricPlan())
+        counts = [
+            (sum(map(eq, labels, sentence.labels)), len(sentence.labels))
+            for labels, sentence in zip(predicted, sentences, strict=True)
+        ]
+        return list(np.array(counts).T)
+
+    def right(columns: Columns) -> NDArray[np.bool_]:
+        correct, words = columns
+        return np.asarray(correct == words)
+
+    figures: dict[str, MetricFn] = {"accuracy": lambda right, words, axis=-1: share(right, words, axis)}
+    return Evaluator(figures, columns, seed=seed, right=right)
 
 
 def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Evaluator:

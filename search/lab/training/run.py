@@ -31,11 +31,13 @@ from search.evaluating.evaluation import too_long
 from search.evaluating.metrics import about_few
 from search.files import sha256_of
 from search.lab.bert.checkpoint import KINDS, TRAINING
+from search.lab.evaluating.formats import NO_ENTITY, read_conll
 from search.lab.records.training import CurvePoint, HeldOut, TrainingFile, TrainingReport, TrainOptions
 from search.lab.training.evaluators import Evaluator, Figures
 from search.lab.training.tasks import (
     AnswerTraining,
     Entities,
+    PartsOfSpeech,
     Sentences,
     Texts,
     TrainingSettings,
@@ -107,16 +109,20 @@ def train_classifier(
 
 
 def train_tagger(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
-    """Train a tagger of entities, for `search.bert.tag` and `seewhy lab tag --model`.
+    """Train a tagger of entities or of parts of speech, for `search.bert.tag` and `seewhy lab tag --model`.
 
     Args:
-        data: words with their labels in CoNLL format.
+        data: words with their labels in CoNLL format. If a label is O or has a hyphen ("B-person"), these are labels of
+            entities; otherwise each word has a label of its own, such as NOUN.
         out, options: as for `train`.
 
     Raises:
         InputError, ModelError, OptionalDependency: as for `train`.
     """
-    return _run(Entities(), data, out, options)
+    sentences = read_conll(Path(data).expanduser(), entities=False)
+    names = {label for sentence in sentences for label in sentence.labels}
+    finds_entities = any(name == NO_ENTITY or "-" in name for name in names)
+    return _run(Entities() if finds_entities else PartsOfSpeech(), data, out, options)
 
 
 def train_reader(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:

@@ -35,6 +35,7 @@ from search.lab.training.evaluators import (
     key_of,
     labels,
     ranking,
+    word_labels,
 )
 from search.records.options import Precision
 
@@ -289,6 +290,22 @@ class Entities(TrainingTask):
 
     def measure(self, rows: Sequence[Sentence], others: Sequence[Sentence], seed: int) -> Evaluator:
         return entities(rows, seed)
+
+
+class PartsOfSpeech(Entities):
+    """Training of a tagger on sentences in which every word has a label, such as its part of speech."""
+
+    def read(self, path: Path, role: str) -> LoadedRows:
+        return LoadedRows(read_conll(path, entities=False))
+
+    def classes(self, rows: Sequence[Sentence]) -> tuple[str, ...]:
+        names = tuple(sorted({label for row in rows for label in row.labels}))
+        if len(names) < 2:
+            raise InputError(f"at least two labels are needed, but there is only '{''.join(names)}'.")
+        return names
+
+    def measure(self, rows: Sequence[Sentence], others: Sequence[Sentence], seed: int) -> Evaluator:
+        return word_labels(rows, seed)
 
 
 def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) -> list[int]:

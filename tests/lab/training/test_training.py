@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from search.lab.evaluating.formats import read_conll
 from search.lab.records.training import HeldOut
 from tests.conftest import Run, save_tiny_bert
 from tests.lab.training.conftest import (
+    WORDS,
     trainable,
     write_graded,
     write_lines,
@@ -117,6 +119,35 @@ def test_heads_have_the_figures_of_eval(runs: dict[str, Any], run: Run) -> None:
     assert report.classes.classes == result.classes == ("it", "them")
     assert report.classes.confusion.sum(axis=1).tolist() == [8, 4]
     assert np.trace(report.classes.confusion) == right.sum()
+
+
+def test_a_tagger_learns_parts_of_speech(tiny_model: Path, tmp_path: Path) -> None:
+    verbs = WORDS[::2]
+    data, dev = (
+        tagged(tmp_path / f"{seed}.conll", seed, lambda word: "VERB" if word in verbs else "NOUN")
+        for seed in (0, 1)
+    )
+    report = bert.train_tagger(
+        data, tmp_path / "out", model=str(tiny_model), dev=dev, lr=5e-3, epochs=16, batch_size=4
+    )
+    right = [
+        [word.label for word in bert.tag(sentence.text, task="pos", model=report.out).words]
+        == list(sentence.labels)
+        for sentence in read_conll(dev, entities=False)
+    ]
+    assert report.after["accuracy"].mean > report.before["accuracy"].mean
+    assert report.held_out["tag"] == HeldOut(sum(right), len(right), "sentences")
+    with pytest.raises(InputError, match="its classes are NOUN, VERB. Use --task pos"):
+        bert.tag("turn the key", model=report.out)
+
+
+def tagged(path: Path, seed: int, label: Callable[[str], str]) -> Path:
+    """Write sentences of four words, each with its label."""
+    chance = random.Random(seed)
+    sentences = [chance.choices(WORDS, k=4) for _ in range(60)]
+    lines = ("\n".join(f"{word}\t{label(word)}" for word in words) for words in sentences)
+    path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+    return path
 
 
 def test_heads_know_how_often_they_are_right(runs: dict[str, Any]) -> None:
@@ -352,7 +383,8 @@ WRONG = {
         ("classify", "a.csv", FEW, "at least two labels"),
         ("classify", "a.csv", "path,label\na.md,x\n", "gives paths instead of texts"),
         ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "every word has the label O"),
-        ("tag", "a.conll", "a\tperson\n", "a.conll:1: .* is not a word with a label"),
+        ("tag", "a.conll", "a\tperson\nb\tO\n", "a.conll:1: .* is not a word with a label"),
+        ("tag", "a.conll", "".join(f"a{i}\tNOUN\n\n" for i in range(20)), "at least two labels"),
         ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'door' is not at answer"),
     ],
 )  # fmt: skip
