@@ -59,6 +59,7 @@ from search.lab.records.training import HeldOut
 
 HERE = Path(__file__).parent
 LONGEST, BATCH, MASKED, IGNORED = 64, 16, 0.15, -100
+MASKINGS = 3  # of each held-out text
 Pair = tuple[str, str, int]  # two sentences, and 0 if the second follows the first
 
 
@@ -112,19 +113,27 @@ def sentences_of(text: str) -> list[str]:
     return [sentence.strip() for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", text)]
 
 
-def documents() -> list[list[str]]:
-    """Return the sentences of each text of the handbook and the household, and of each note of questions.json."""
-    folders = (HERE.parent / "handbook", HERE.parent / "household")
-    files = sorted(path for folder in folders for path in folder.rglob("*"))
+def prose(folder: str) -> list[list[str]]:
+    """Return the sentences of each text of a folder of corpora."""
     texts = []
-    for path in (path for path in files if path.suffix in (".md", ".txt", ".eml")):
+    files = [
+        path
+        for path in sorted((HERE.parent / folder).rglob("*"))
+        if path.suffix in (".md", ".txt", ".eml")
+    ]
+    for path in files:
         text = re.sub(r"(?s)\A---.*?\n---|```.*?```|~~~.*?~~~", " ", path.read_text(encoding="utf-8"))
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
         blocks = (" ".join(block.split()) for block in re.split(r"\n\s*\n", text))
-        prose = (block for block in blocks if block[:1].isalpha() and block.count("|") < 2)
-        sentences = [sentence for block in prose for sentence in sentences_of(block)]
+        paragraphs = (block for block in blocks if block[:1].isalpha() and block.count("|") < 2)
+        sentences = [sentence for block in paragraphs for sentence in sentences_of(block)]
         texts.append([sentence for sentence in sentences if len(sentence.split()) >= 4])
-    texts += [sentences_of(note[0].text) for note in notes()]
+    return texts
+
+
+def documents() -> list[list[str]]:
+    """Return the sentences of each text of the handbook and the household, and of each note of questions.json."""
+    texts = [*prose("handbook"), *prose("household"), *(sentences_of(note[0].text) for note in notes())]
     return [sentences for sentences in texts if len(sentences) > 1]
 
 
@@ -292,8 +301,8 @@ def predicted(model: Any, batch: dict[str, torch.Tensor], labels: torch.Tensor) 
 
 
 def measured_masks(model: Any, tokenizer: Any, texts: list[list[str]], out: Path) -> str:
-    """Count the predicted tokens of held-out documents; save the head with the figure."""
-    rows = masked(chunks(texts, tokenizer), tokenizer, random.Random(1))
+    """Count the predicted tokens of held-out documents in several maskings; save the head with the figure."""
+    rows = masked(chunks(texts, tokenizer) * MASKINGS, tokenizer, random.Random(1))
     right = near = total = 0
     for numbers in by_length(rows, random.Random(0)):
         some = [rows[i] for i in numbers]
@@ -391,7 +400,7 @@ def entities(out: Path) -> str:
         blocks = ("\n".join(map(" ".join, zip(row.words, row.labels, strict=True))) for row in rows)
         path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
-    return trained(bert.train_tagger, out, write, sentences_apart(), epochs=8, freeze=2, lr=3e-4)
+    return trained(bert.train_tagger, out, write, sentences_apart(), epochs=8, lr=2e-4)
 
 
 def sentences_apart() -> tuple[list[Sentence], list[Sentence]]:
@@ -477,8 +486,20 @@ def strangers(some: list[list[Question]], chance: random.Random, number: int) ->
     rows = []
     for i, note in enumerate(some):
         for other in chance.sample([questions for j, questions in enumerate(some) if j != i], number):
-            asked = chance.choice([question for question in other if question.answer])
-            rows.append(Question(asked.question, note[0].text))
+            stranger = chance.choice([question for question in other if question.answer])
+            rows.append(Question(stranger.question, note[0].text))
+    return rows
+
+
+def elsewhere(some: list[list[Question]], chance: random.Random) -> list[Question]:
+    """Return for each note one of its questions about four sentences of the handbook, which do not answer it."""
+    pages = [page for page in prose("handbook") if len(page) > 4]
+    rows = []
+    for note in some:
+        page = chance.choice(pages)
+        start = chance.randrange(len(page) - 4)
+        own = chance.choice([question for question in note if question.answer])
+        rows.append(Question(own.question, " ".join(page[start : start + 4])))
     return rows
 
 
@@ -514,7 +535,10 @@ def answers(out: Path) -> str:
         return [row for text in joined(some, chance, size) for row in text]
 
     answered = [[row for row in rows(size) if row.answer] for size in (1, 2, 1, 2)]
-    mixed = [[*rows(size), *strangers(some, chance, 2 - size), *answered[0]] for size in (2, 1, 2)]
+    mixed = [
+        [*rows(size), *strangers(some, chance, 1), *elsewhere(some, chance), *answered[0]]
+        for size in (2, 1, 2)
+    ]
     epochs = [encoded_questions(epoch, tokenizer) for epoch in (*answered, *mixed)]
     fit(model, epochs, loss_of, rate=3e-4, head_rate=1e-3)
     return measured_answers(model, tokenizer, [row for note in test for row in note], out)

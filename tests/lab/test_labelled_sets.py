@@ -194,6 +194,16 @@ def test_questions_of_other_notes_have_no_answer(script: Any) -> None:
     assert rows == script.strangers(notes, random.Random(0), 2)
 
 
+def test_questions_are_asked_of_pages_of_the_handbook(script: Any) -> None:
+    notes = script.notes()
+    pages = {sentence for page in script.prose("handbook") for sentence in page}
+    rows = script.elsewhere(notes, random.Random(0))
+    assert [row.answer for row in rows] == [""] * len(notes)
+    for note, row in zip(notes, rows, strict=True):
+        assert row.question in {question.question for question in note}
+        assert any(row.text.startswith(sentence) for sentence in pages)
+
+
 def test_answers_are_at_their_places_in_longer_texts(script: Any) -> None:
     notes = script.notes()
     longer = script.joined(notes, random.Random(0), 3)

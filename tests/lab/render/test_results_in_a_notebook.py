@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from search import InputError, bert
 from search.lab.records.lab_record import LabRecord
+from search.lab.records.training import HeldOut
 from search.lab.render.drawings import bars_of, grid_of
 from tests.lab.bert.conftest import BIO, save_reader, save_tagger, save_tiny_head
 from tests.lab.render.test_drawn_answers import ANSWERS, WITHOUT_ANSWER
@@ -120,6 +122,27 @@ def test_a_terminal_and_a_notebook_have_the_numbers_of_every_result(of_text: dic
             assert number in drawn, (name, number, drawn)
             assert number in cells, (name, number, cells)
         assert str(record) == repr(record) and "(" + "id=" not in drawn, name
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 7), (7, 7), (1, 3), (71, 100), (5000, 9999)])
+def test_the_interval_of_a_head_is_wilsons(right: int, total: int) -> None:
+    expected = binomtest(right, total).proportion_ci(confidence_level=0.95, method="wilson")
+    assert HeldOut(right, total, "texts").interval == pytest.approx(tuple(expected), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["fill", "next", "tag", "answer", "label"])
+def test_a_terminal_and_a_notebook_say_how_often_a_head_is_right(
+    of_text: dict[str, Any], name: str
+) -> None:
+    held_out = HeldOut(71, 100, "questions", small=True, unanswerable=33, refused=25)
+    record = replace(of_text[name], held_out=held_out)
+    sentence = (
+        "Small head of make lab: right for 71 of 100 held-out questions (61 to 79 %); "
+        "it refused 25 of 33 without an answer."
+    )
+    assert sentence in " ".join(repr(record).split())
+    assert sentence in record._repr_html_()
+    assert "held-out" not in repr(of_text[name]) + of_text[name]._repr_html_()
 
 
 def test_no_result_is_longer_than_sixty_lines(of_long_text: dict[str, Any]) -> None:
