@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.notebooks import NOTEBOOKS, VARIES, Kernel, differences, output_text, pictures, write
+from tests.notebooks import NOTEBOOKS, TRAINED, VARIES, Kernel, differences, output_text, write
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbconvert.preprocessors")
@@ -29,7 +29,6 @@ def test_a_notebook_runs_and_agrees_with_the_library(
     assert differences(committed, run) == [], (
         f"if that is meant: python tests/notebooks.py --write {path}"
     )
-    assert pictures(committed) == pictures(run)
     text = "\n".join(map(output_text, run.cells))
     gaps = re.findall(r"(?:difference|residual)[^\n]*?[: ] ?(\d[\d.]*(?:e-\d+)?)$", text, re.MULTILINE)
     assert gaps or path.stem[0] in "28"
@@ -63,7 +62,6 @@ def notebook_of(text: str, *tags: str) -> Any:
         ("np.float64(0.5)", "0.5", True),
         ("equal: True", "equal: False", False),
         ("1.0 and more", "1.0", False),
-        ("a row", "run 'make lab' to see this", True),
     ],
 )
 def test_words_and_whole_numbers_must_be_equal(old: str, new: str, same: bool) -> None:
@@ -74,6 +72,18 @@ def test_in_a_cell_that_varies_only_numbers_may_differ() -> None:
     notebook = notebook_of("step 9: loss 1.7", VARIES)
     assert differences(notebook, notebook_of("step 8: loss 0.3")) == []
     assert differences(notebook, notebook_of("step 8: gain 0.3")) != []
+
+
+def test_what_a_head_answers_may_differ_from_machine_to_machine() -> None:
+    notebook = notebook_of("Oslo: a place", TRAINED)
+    assert differences(notebook, notebook_of("run 'make lab' to see this")) == []
+
+
+def test_a_missing_picture_is_a_difference() -> None:
+    notebook = notebook_of("")
+    picture = nbformat.v4.new_output("display_data", data={"image/png": "", "text/plain": "<Figure>"})
+    notebook.cells[0].outputs.append(picture)
+    assert differences(notebook, notebook_of("")) == ["cell 0 shows 1 pictures and draws 0"]
 
 
 def test_writing_replaces_the_outputs_of_the_notebook(tmp_path: Path) -> None:
