@@ -14,9 +14,9 @@ The heads are saved in the cache, in the folder `lab`, where the commands look f
 are their metrics on rows, or documents, that were held out. How often a head is right is stored with it, in
 training.json; the commands print it under each answer.
 
-All takes ten minutes of processor time. Three things save most of it: the embeddings are frozen, texts in a batch have
-a similar length, and there is no dropout. Layers are frozen only where a head has enough of the others: an epoch is
-shorter then, but masked words and answers are learned more slowly, second for second.
+All takes less than ten minutes of processor time. Three things save most of it: the embeddings are frozen, texts in a
+batch have a similar length, and there is no dropout. Layers are frozen only where a head has enough of the others: an
+epoch is shorter then, but masked words and answers are learned more slowly, second for second.
 """
 
 from __future__ import annotations
