@@ -2,7 +2,7 @@
 # make demo   set up, index corpora/household, ask two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests of the core, tests of the laboratory
 # make notebooks   set up Jupyter, run the eight notebooks of corpora/notebooks, and compare what they print
-# make lab    train small heads for the commands of seewhy lab, offline; ten minutes of processor time
+# make lab    train small heads for the commands of seewhy lab, offline; less than ten minutes of processor time
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
 # make client   a TypeScript client from the OpenAPI document, compiled and run against a server; skipped without npm
