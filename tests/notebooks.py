@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import math
+import os
 import re
 import sys
 from itertools import zip_longest
@@ -29,7 +30,8 @@ _SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")  # how NumPy 2 shows a scalar
 class Kernel:
     """A kernel that runs one notebook after the other, each without the names of those before.
 
-    So that PyTorch and others are imported once.
+    So that PyTorch and others are imported once. They compute in one thread: threads of two programs that share two
+    cores wait for each other, and a training then takes ten times as long.
     """
 
     def __init__(self) -> None:
@@ -50,7 +52,7 @@ class Kernel:
             self._manager, run.owns_km = run.create_kernel_manager(), False
             run.km = self._manager
         run.kc = self._client
-        run.execute()
+        run.execute(env={**os.environ, "OMP_NUM_THREADS": "1"})
         self._client, notebook.cells = run.kc, cells
         return notebook
 
