@@ -88,6 +88,8 @@ def main() -> None:
         parser.error(f"unknown head {', '.join(sorted(unknown))}. Choose from {', '.join(heads)}.")
     # Warnings about new heads, which this script trains.
     logging.getLogger("transformers").setLevel(logging.ERROR)
+    # On a busy machine, two threads wait for each other with a processor each: up to seven times the time.
+    torch.set_num_threads(1)
     folder = cache_folder("lab")
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
