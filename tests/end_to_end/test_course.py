@@ -100,7 +100,7 @@ def test_each_notebook_has_its_solutions() -> None:
         ("1.1", None, "Write your guess first"),
         ("1.1", 13, "Not this time: the answer is 14."),
         ("1.1", "many", "Write a number: 'many' is none."),
-        ("1.4", "Another one", 'Not this time: the answer is "the same".'),
+        ("1.4", "Different", 'Not this time: the answer is "the same".'),
         ("1.4", " The  same. ", "Right."),
         ("3.3", "CLS", "Right."),
         ("1.B", None, "Write your solution first"),

@@ -63,7 +63,7 @@ QUESTIONS: dict[str, Prediction | Exercise] = {
     ),
     "4.3": Prediction(
         _neighbours_with_a_topic,
-        "Nobody told the model about the topics: it has never seen their names.",
+        "The model was given sentences without labels.",
         5,
     ),
     "4.A": Exercise(_test_mean_pool, "Without the mask, padding would be averaged, too."),

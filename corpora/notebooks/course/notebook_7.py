@@ -121,7 +121,7 @@ def _where_special_tokens_weigh() -> str:
 
 QUESTIONS: dict[str, Prediction | Exercise] = {
     "7.1": Prediction(
-        _held_twice, "With attention, scale and gate held, everything that is left is matrix products."
+        _held_twice, "A word's part goes through linear maps only; the biases are not in it."
     ),
     "7.2": Prediction(
         always("the offset"),

@@ -6,7 +6,7 @@ from course import PAIR, check
 
 import search
 
-# What is left is an affine map, and the biases are not in the part of a word.
+# The part of a word goes through linear maps only; the biases are not in it.
 check("7.1", "it doubles")
 
 # Biases come from no word.
@@ -20,7 +20,7 @@ check("7.3", "in the last layer")
 
 # 7.A: mix each part by the weights. Rows of weights sum to 1, so the bias arrives whole, in the offset only.
 def attend_parts(parts, weights, matrix, bias):
-    """Return the parts behind attention, (tokens + 1, tokens, d)."""
+    """Return the parts after attention, (tokens + 1, tokens, d)."""
     result = weights @ (parts @ matrix.T)
     result[-1] += bias
     return result
