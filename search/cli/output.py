@@ -143,18 +143,8 @@ class PageOutput(Output):
 
 
 @dataclass(frozen=True)
-class DrawnOutput(PageOutput):
-    """Options of output that can be printed, or drawn into a PNG or HTML file.
-
-    Raises:
-        OptionalDependency: a PNG is requested, but matplotlib is not installed.
-    """
-
-    png: PngOption = None
-
-    def __post_init__(self) -> None:
-        if self.png:
-            require_pictures()
+class DrawnOutput(PageOutput, PictureOutput):
+    """Options of output that can be printed, or drawn into a PNG or HTML file."""
 
     @property
     def files(self) -> bool:

@@ -132,8 +132,9 @@ def _(work: HeadAtWork) -> DataFrame:
 
 
 @frame.register(EqualRows)
-def _(pair: EqualRows) -> DataFrame:
-    drawn = grid_of(pair)
+@frame.register(LabelExplanation)
+def _(record: EqualRows | LabelExplanation) -> DataFrame:
+    drawn = grid_of(record)
     return _table(drawn.cells, index=drawn.rows, columns=drawn.columns)
 
 
@@ -156,12 +157,6 @@ def _(tree: ModuleTree) -> DataFrame:
 @frame.register(Decoding)
 def _(decoding: Decoding) -> DataFrame:
     return _table([vars(entry) for entry in decoding.entries])
-
-
-@frame.register(LabelExplanation)
-def _(why: LabelExplanation) -> DataFrame:
-    drawn = grid_of(why)
-    return _table(drawn.cells, index=drawn.rows, columns=drawn.columns)
 
 
 @frame.register(LabelTraining)
