@@ -456,11 +456,8 @@ class Index:
 
         if ids is None and where is None:
             raise InputError("delete needs IDs or a filter. To delete the whole index, use remove().")
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(where=where)
-            return Upserted()
-        return delete(searcher.memory_folder, searcher.chosen(ids, where))
+        searcher = self._searcher.within(namespace, where=where)
+        return delete(searcher.memory_folder, searcher.chosen(ids, where)) if searcher else Upserted()
 
     def set_metadata(
         self, id: str, values: Mapping[str, Any], *, namespace: str | None = None
@@ -504,11 +501,8 @@ class Index:
         Raises:
             InputError: the index belongs to a folder, or another argument is invalid.
         """
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(limit=limit, offset=offset, where=where)
-            return []
-        return searcher.documents_from_memory(ids, where, limit, offset)
+        searcher = self._searcher.within(namespace, limit=limit, offset=offset, where=where)
+        return searcher.documents_from_memory(ids, where, limit, offset) if searcher else []
 
     def peek(self, limit: int = 5) -> list[Document]:
         """Return the first documents from memory; see `get`."""
@@ -533,11 +527,8 @@ class Index:
         Raises:
             InputError: the filter, `limit` or `offset` is invalid; or the index is on a server, which cannot list them.
         """
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(limit=limit, offset=offset, where=where)
-            return []
-        return searcher.ids(where, limit, offset)
+        searcher = self._searcher.within(namespace, limit=limit, offset=offset, where=where)
+        return searcher.ids(where, limit, offset) if searcher else []
 
     def count(self, *, where: Filter | None = None, namespace: str | None = None) -> int:
         """Return the number of documents, or of those with a passage that passes a filter; see `ids`."""
@@ -693,11 +684,8 @@ class Index:
                 that is not a keyword of the query.
             FingerprintMismatch: the model's weights have changed since the index was built.
         """
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(k, **options)
-            return Hits()
-        return searcher.query(text, k, vector, **options)
+        searcher = self._searcher.within(namespace, k=k, **options)
+        return searcher.query(text, k, vector, **options) if searcher else Hits()
 
     @documented(QueryOptions)
     def query_many(
@@ -715,11 +703,8 @@ class Index:
         Raises:
             InputError: as for `query`.
         """
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(k, **options)
-            return [Hits() for _ in texts]
-        return searcher.query_many(texts, k, **options)
+        searcher = self._searcher.within(namespace, k=k, **options)
+        return searcher.query_many(texts, k, **options) if searcher else [Hits() for _ in texts]
 
     def embeddings(
         self, passages: Sequence[int] | None = None
@@ -949,11 +934,8 @@ class Index:
         Raises:
             InputError: an invalid filter.
         """
-        searcher = self._searcher.within(namespace)
-        if searcher is None:
-            self._searcher.require_valid(where=where)
-            return ()
-        return searcher.facets(where, among)
+        searcher = self._searcher.within(namespace, where=where)
+        return searcher.facets(where, among) if searcher else ()
 
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.

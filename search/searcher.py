@@ -273,18 +273,19 @@ class Searcher:
     @overload
     def within(self, namespace: str | None, *, create: Literal[True]) -> Searcher: ...
     @overload
-    def within(self, namespace: None) -> Searcher: ...
+    def within(self, namespace: None, **options: Any) -> Searcher: ...
     @overload
-    def within(self, namespace: str | None) -> Searcher | None: ...
-    def within(self, namespace: str | None, *, create: bool = False) -> Searcher | None:
+    def within(self, namespace: str | None, **options: Any) -> Searcher | None: ...
+    def within(self, namespace: str | None, *, create: bool = False, **options: Any) -> Searcher | None:
         """Return what answers the questions about a namespace; None if it does not exist.
 
         Args:
             namespace: name of the namespace; None for the index itself.
             create: create a namespace that does not exist.
+            options: what it will be asked with, which is checked if it does not exist; see `require_valid`.
 
         Raises:
-            InputError: the name is invalid, or the index belongs to a folder.
+            InputError: the name or an option is invalid, or the index belongs to a folder.
         """
         if namespace is None:
             return self
@@ -292,6 +293,7 @@ class Searcher:
         path = namespace_path(self.store.path, namespace)
         if not is_index(path):
             if not create:
+                self.require_valid(**options)
                 return None
             from search.indexing.memory import create_namespace
 

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.evaluating.formats import read_rows
+from search.evaluating.formats import TABLES, read_rows
 from search.lab.evaluating.formats import read_conll
+from search.lab.evaluating.metrics import share
 from search.lab.records.probes import LayerProbes, LayerScore, ProbeTask
 from search.records.reports import Progress
 from search.statistics import estimated
 
 _TEXTS_AT_ONCE = 256
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 _CONTROLS: dict[str, Literal["types", "shuffled"]] = {"word": "types", "text": "shuffled"}
 
 
@@ -143,7 +143,7 @@ def read_labelled(path: Path) -> list[ProbeText]:
     Raises:
         InputError: the file cannot be read, is empty, or a text or label is missing.
     """
-    if path.suffix.lower() not in _TABLES:
+    if path.suffix.lower() not in TABLES:
         sentences = read_conll(path, entities=False)
         return [
             ProbeText(sentence.text, sentence.labels, tuple(sentence.spans), str(number))
@@ -338,13 +338,9 @@ def _scores(right: NDArray[np.bool_], groups: NDArray[np.int64], seed: int) -> t
     return tuple(
         LayerScore(
             layer=layer,
-            accuracy=estimated(_share, of_labels, totals, seed=seed),
-            control=estimated(_share, of_control, totals, seed=seed),
-            behind=estimated(_share, best - of_labels, totals, seed=seed),
+            accuracy=estimated(share, of_labels, totals, seed=seed),
+            control=estimated(share, of_control, totals, seed=seed),
+            behind=estimated(share, best - of_labels, totals, seed=seed),
         )
         for layer, (of_labels, of_control) in enumerate(hits)
     )
-
-
-def _share(hits: NDArray[Any], totals: NDArray[Any], axis: int = -1) -> Any:
-    return hits.sum(axis=axis) / totals.sum(axis=axis)

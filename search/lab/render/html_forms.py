@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,15 +74,10 @@ from search.render.grid import Grid
 from search.render.notebook import cell, html, matrix, meter, table
 from search.render.page.document import isolated, text
 
-if TYPE_CHECKING:
-    pass
-
-
 __all__ = ["MOST_LINES", "MOST_WORDS", "html"]
 
 MOST_WORDS = 20  # of a text with two encoders; the others are counted together
 MOST_LINES = 60  # of a table
-_LONGEST_QUERY = 100  # characters of a query in a table
 
 
 def _result(*parts: str, notes: Sequence[str] = ()) -> str:

@@ -12,7 +12,7 @@ when a head is applied.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -227,6 +227,14 @@ def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Featu
     return {"encoding": encoding, "input_ids": encoding.ids, **targets}
 
 
+def _at_least_two(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return the different labels, sorted; raise InputError if there is only one."""
+    names = tuple(sorted(set(labels)))
+    if len(names) < 2:
+        raise InputError(f"at least two labels are needed, but there is only '{''.join(names)}'.")
+    return names
+
+
 class Texts(TrainingTask):
     """Training of a classifier on labelled texts; texts longer than the model's limit are split into windows."""
 
@@ -246,10 +254,7 @@ class Texts(TrainingTask):
         return row.label
 
     def classes(self, rows: Sequence[Item]) -> tuple[str, ...]:
-        names = tuple(sorted({row.label for row in rows}))
-        if len(names) < 2:
-            raise InputError(f"at least two labels are needed, but there is only '{''.join(names)}'.")
-        return names
+        return _at_least_two(row.label for row in rows)
 
     def features(self, head: Head, rows: Sequence[Item]) -> Iterator[Feature]:
         for row in rows:
@@ -299,10 +304,7 @@ class PartsOfSpeech(Entities):
         return LoadedRows(read_conll(path, entities=False))
 
     def classes(self, rows: Sequence[Sentence]) -> tuple[str, ...]:
-        names = tuple(sorted({label for row in rows for label in row.labels}))
-        if len(names) < 2:
-            raise InputError(f"at least two labels are needed, but there is only '{''.join(names)}'.")
-        return names
+        return _at_least_two(label for row in rows for label in row.labels)
 
     def measure(self, rows: Sequence[Sentence], others: Sequence[Sentence], seed: int) -> Evaluator:
         return word_labels(rows, seed)
