@@ -82,6 +82,7 @@ Chunker: TypeAlias = Callable[[str], Iterable[str | tuple[int, int]]]
 """Function from a text to its passages, in order: their texts, or their spans (start, end)."""
 
 _PATIENCE = 60.0  # seconds to wait for another writer
+_MOST_RENAMES = 10  # attempts to put a new namespace in its place, beside writers and removals
 
 
 def create(index: Path, encoder: Encoder, analyzer: Analyzer | None = None) -> None:
@@ -107,15 +108,19 @@ def create_namespace(path: Path, encoder: Encoder, analyzer: Analyzer | None = N
     make_private(path.parent)
     new = Path(mkdtemp(prefix=UNFINISHED, dir=path.parent))
     create(new, encoder, analyzer)
-    try:
-        new.rename(path)
-    except OSError:
-        if is_index(path):  # the other process was faster
-            remove_index(new)
+    for attempt in range(1, _MOST_RENAMES + 1):
+        try:
+            new.rename(path)
             return
-        # A folder without an index: the lock of a writer that waited while a namespace of this name was removed.
+        except OSError:
+            if is_index(path):  # the other process was faster
+                remove_index(new)
+                return
+            if attempt == _MOST_RENAMES:
+                raise
+        # A folder without an index: the lock of a writer that waited while a namespace of this name was removed. There
+        # may be another such writer.
         remove_index(path)
-        new.rename(path)
 
 
 def _initialise(writer: Writer, encoder: Encoder, analyzer: Analyzer | None) -> PassageSettings:
